@@ -27,9 +27,9 @@ from ops.dictionaries.encoder import PANEL
 from ops.dictionaries.read import describe_all
 from ops.dictionaries.scorer import DictionaryScorer
 from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import TokenBlock
 from ops.model.load import ModelFacts, read_facts
-from ops.model.random_model import save_random
-from ops.model.token_block import TokenBlock
+from ops.model.random_weights import save_random
 from ops.model.tokenizer import Tokenizer
 from ops.reducers.histogram import edges_of_sparse
 from ops.topk.score_shard import ShardScorer

@@ -32,12 +32,11 @@ from bench.timing import timed
 from bench.traffic import Traffic
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import Lengths, length_batches, pad
-from ops.model.known_padding import batch_without_padding
+from ops.model.attention import batch_without_padding
+from ops.model.batches import Lengths, TokenBlock, length_batches, pad
 from ops.model.load import read_facts
 from ops.model.numerics import gpu_kind, torch_dtype
-from ops.model.random_model import save_random
-from ops.model.token_block import TokenBlock
+from ops.model.random_weights import save_random
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound

@@ -6,9 +6,8 @@ import numpy as np
 import torch
 
 from bench.texts import draw
-from ops.model.batches import encode_batches, pad
+from ops.model.batches import TokenBlock, encode_batches, pad
 from ops.model.load import ModelFacts
-from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
 

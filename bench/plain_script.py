@@ -23,7 +23,8 @@ from bench.harness import Result, temporary_folder
 from bench.running import run_job
 from bench.texts import draw, write
 from bench.timing import timed
-from ops.model.load import load_model, quiet_transformers, read_facts
+from ops.model.load import load_model, read_facts
+from ops.model.transformers_calls import quiet_transformers
 
 TARGETS = {1_000: 2.7, 10_000: 10.0}
 BATCH, WITHIN = 32, 1e-5

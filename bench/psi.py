@@ -14,7 +14,7 @@ import torch
 from bench.harness import Result
 from bench.passes import padded, read_plainly, tokenized
 from bench.timing import interleaved, processor_ratio
-from ops.model.head_projections import PROJECTIONS, head_projections, word_embeddings
+from ops.model.attention_modules import PROJECTIONS, head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
 from ops.psi.psi import VALUES, ContextualPsi
 from ops.reducers.grouped_moments import GroupedSums

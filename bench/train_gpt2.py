@@ -26,7 +26,7 @@ import torch
 
 from bench.harness import Result, run
 from ops.errors import InputError
-from ops.model.load import quiet_transformers
+from ops.model.transformers_calls import quiet_transformers
 
 VOCABULARY, LENGTH, BATCH = 4_096, 128, 16
 SIZES: dict[str, Any] = {"n_embd": 192, "n_layer": 4, "n_head": 6, "n_positions": LENGTH}

@@ -45,7 +45,7 @@ def run_all(folder: Path) -> None:
     from jobs.meaning import job as meaning
     from jobs.meaning.job import MeaningConfig
     from jobs.run import job as run
-    from ops.model.random_model import save_random
+    from ops.model.random_weights import save_random
 
     save_random(folder / "model", BertConfig(**MODEL))
     write_texts(folder)
@@ -73,7 +73,8 @@ def pool_features() -> None:
     """Pool features of a sparse dictionary, which a run of neurons does not do."""
     import numpy as np
 
-    from ops.dictionaries.compiled_pooling import pool_block, pool_places, take_largest
+    from ops.dictionaries.encoder import take_largest
+    from ops.model.compiled_pooling import pool_block, pool_places
 
     values, places = np.full((4, 2), -np.inf, np.float32), np.zeros((4, 2), np.int32)
     sentence, pooled, active = np.zeros(4, np.int64), np.zeros((1, 8), np.float32), np.zeros(8, np.int64)

@@ -188,9 +188,18 @@ def make_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def make(
         config: "PretrainedConfig", seed: int = 0, change: Callable[["torch.nn.Module"], None] | None = None
     ) -> Path:
-        from ops.model.random_model import save_random
+        import torch
+        from transformers import AutoModel
 
-        return save_random(tmp_path_factory.mktemp("model"), config, seed, change)
+        from ops.model.random_weights import save_random
+
+        folder = save_random(tmp_path_factory.mktemp("model"), config, seed)
+        if change is not None:
+            model = AutoModel.from_pretrained(folder)
+            with torch.no_grad():
+                change(model)
+            model.save_pretrained(folder)
+        return folder
 
     return make
 

@@ -14,8 +14,7 @@ from jobs.stage.outputs import Noted, Output, partial_file, read_partial, read_p
 from jobs.stage.step import Made
 from ops.arrays import Float32s, Int64s
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
-from ops.model.batches import batch_lengths, encode_batches
-from ops.model.token_block import TokenBlock
+from ops.model.batches import TokenBlock, batch_lengths, encode_batches
 from ops.model.tokenizer import Tokenizer
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store

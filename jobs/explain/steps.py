@@ -25,7 +25,7 @@ from ops.explain.families import Pairs, vector_pairs, with_families
 from ops.explain.hubs import Hubs
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.explain.run_pool import hubs_table, make_pool, read_hubs, read_word_statistics, word_statistics_table
-from ops.model.facts import ModelFacts
+from ops.model.names import ModelFacts
 from ops.schema.verdicts import VERDICTS
 from ops.sentences.hubs import most_wins
 from ops.sentences.winner_sets import winner_rows

@@ -21,7 +21,7 @@ from ops.mixing.sequences import SequenceReader
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
 from ops.mixing.tables import TOKENS, merge, mixing_tables, to_table, token_rows
 from ops.mixing.token_classes import CLASSES, TokenClasses
-from ops.model.architectures import check_architecture
+from ops.model.attention_modules import check_architecture
 from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.numerics import check_exact_enough

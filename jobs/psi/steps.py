@@ -28,9 +28,8 @@ from jobs.stage.step import Made, Step, Steps
 from ops import sampling
 from ops.errors import InputError
 from ops.figures.files import save_figures
-from ops.model.architectures import check_architecture
+from ops.model.attention_modules import check_architecture, head_projections, word_embeddings
 from ops.model.batches import batch_lengths
-from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model, read_facts
 from ops.model.numerics import check_exact_enough, set_numerics
 from ops.model.tokenizer import Tokenizer, Tokens

@@ -30,9 +30,8 @@ from ops.corpus.token_windows import window_size
 from ops.errors import InputError
 from ops.facts.text import wrap
 from ops.model.activations import ScoreOptions
-from ops.model.batches import Lengths, batch_lengths
+from ops.model.batches import ON_CPU, Lengths, batch_lengths
 from ops.model.numerics import TF32
-from ops.model.token_budget import ON_CPU
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.respond.common import Common
 from ops.respond.findings import Explained, add_peaks, common_facts, text_facts, unit_rows

@@ -10,8 +10,8 @@ from jobs.options.configs import DeviceConfig, PlacementConfig
 from jobs.run_folder.run import RunReader
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
+from ops.model.batches import token_budget
 from ops.model.numerics import gpu_bytes, gpu_kind
-from ops.model.token_budget import token_budget
 
 
 @dataclass(frozen=True)

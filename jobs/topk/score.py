@@ -18,12 +18,10 @@ from ops.arrays import Float32s
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, block_batches
 from ops.dictionaries.reconstruction import Explained
 from ops.errors import InputError, counted
-from ops.model.batches import Lengths, batch_lengths
+from ops.model.batches import Lengths, TokenBlock, batch_lengths
 from ops.model.check_states import check_layers, padding_leaks, spread_lengths
 from ops.model.numerics import check_gpu, gpu_kind
-from ops.model.token_block import TokenBlock
-from ops.model.token_excess import token_excess
-from ops.model.tokenizer import Tokenizer, Tokens
+from ops.model.tokenizer import Tokenizer, Tokens, token_excess
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.sampling import PILOT, draw, pilot_size
 from ops.shards import Ids, Shards

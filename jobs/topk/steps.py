@@ -40,8 +40,7 @@ from ops.model.activations import ScoreOptions, site_widths
 from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
 from ops.model.pooling import check_pool
-from ops.model.token_excess import FAR
-from ops.model.tokenizer import Tokenizer
+from ops.model.tokenizer import FAR, Tokenizer
 from ops.sampling import ACTIVATIONS, draw, pilot_size
 from ops.shards import Ids
 from ops.topk.datasets import Datasets

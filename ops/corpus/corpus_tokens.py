@@ -7,8 +7,7 @@ import pyarrow as pa
 
 from ops.corpus.read_shard import read_shard, take_sentences
 from ops.corpus.token_columns import block_of, shard_name
-from ops.model.batches import Lengths, encode_batches, length_batches
-from ops.model.token_block import TokenBlock
+from ops.model.batches import Lengths, TokenBlock, encode_batches, length_batches
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Ids
 from ops.storage.store import Store, is_marked

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ops.model.token_block import TokenBlock
+from ops.model.batches import TokenBlock
 from ops.model.tokenizer import Tokens
 from ops.schema import group_rows
 from ops.storage.tables import COMPRESSION

@@ -1,4 +1,4 @@
-"""Converts dictionaries of other programs into the format of SAELens; the package sae-lens reads most of them.
+"""Converts dictionaries into the format of SAELens; the package sae-lens reads most of other programs.
 
 Some details differ from sae-lens 6.54.12:
 
@@ -12,7 +12,7 @@ Some details differ from sae-lens 6.54.12:
 import importlib.util
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,12 +23,22 @@ import numpy as np
 import torch
 
 from ops.dictionaries.description import Asked
-from ops.dictionaries.own_readers import Converted, is_cross_layer, is_qwen_scope, read_cross_layer, read_qwen_scope
+from ops.dictionaries.own_readers import (
+    CONFIG,
+    WEIGHTS,
+    Converted,
+    is_cross_layer,
+    is_qwen_scope,
+    read_cross_layer,
+    read_qwen_scope,
+    read_saelens,
+)
 from ops.dictionaries.sae_lens_list import Listed
 from ops.dictionaries.tensor_files import (
     MOST_FEATURES,
     MOST_WIDTH,
     Shape,
+    Tensors,
     read_config,
     read_tensor,
     setting,
@@ -38,106 +48,74 @@ from ops.errors import InputError, one_line
 
 OLDEST = "6.54.12"  # of sae-lens
 INSTALL = "pip install '.[dictionaries]'"
-# The names of Gemma Scope's dictionaries: the repository, followed by the layer and the width.
+# The paths of Gemma Scope's dictionaries: the repository, followed by the layer and the width.
 _GEMMA = re.compile(
     r"(gemma-scope-(?:2b|9b|27b)-(?:pt|it)-(?:res|mlp|att|transcoders))(?:/snapshots/[^/]+)?/((?:layer_\d+|embedding)/.+)"
 )
 _GEMMA_2 = re.compile(r"(gemma-scope-2-\w+-(?:pt|it))(?:/snapshots/[^/]+)?/(.*layer_\d+.*)")
-_EXAMPLES = {
-    "Gemma Scope": (_GEMMA, ".../gemma-scope-2b-pt-res/layer_20/width_16k/average_l0_71"),
-    "Gemma Scope 2": (_GEMMA_2, ".../gemma-scope-2-1b-pt/resid_post/layer_13_width_16k_l0_medium"),
-}
-_FAILS = (
-    ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, IndexError, ZeroDivisionError, ImportError
-)  # fmt: skip
 
 
 class Program(NamedTuple):
-    """A program whose dictionaries are converted.
+    """A program that saves dictionaries.
 
     Attributes:
         name: the program's name.
+        read: the function that reads one of its dictionaries.
         files: the files that identify its folder and contain the dictionary; empty if a file is given, not a folder.
-        weights: the file with the tensors.
-        read: the function that reads a dictionary without the package sae-lens; None if that package reads it.
-        listed: the dictionary's names in the list of sae-lens; None if the dictionary is detected by its files.
-        decodes: whether a decoder reconstructs states of one hook point; False for cross-layer transcoders.
+        needs_package: whether `read` uses the package sae-lens.
     """
 
     name: str
+    read: Callable[[Asked, Path], Converted]
     files: tuple[str, ...] = ()
-    weights: str = ""
-    read: Callable[[Asked, Path], Converted] | None = None
-    listed: Listed | None = None
-    decodes: bool = True
-
-
-PROGRAMS = (
-    Program("sparsify", ("cfg.json", "sae.safetensors"), "sae.safetensors"),
-    Program("Gemma Scope", ("params.npz",), "params.npz"),
-    Program("Gemma Scope 2", ("params.safetensors",), "params.safetensors"),
-    Program("Llama Scope", ("hyperparams.json", "checkpoints/final.safetensors"), "checkpoints/final.safetensors"),
-)
-_QWEN_SCOPE = Program("Qwen-Scope", read=read_qwen_scope)
-_GEMMA_2_CROSS_LAYER = Program("Gemma Scope 2", decodes=False)
-_CROSS_LAYER = Program("a cross-layer transcoder", read=read_cross_layer)
+    needs_package: bool = True
 
 
 def program_of(path: Path) -> Program | None:
     """Return the program to which a file or the files of a folder belong; None if they are of no known program."""
     if is_qwen_scope(path):
-        return _QWEN_SCOPE
+        return Program("Qwen-Scope", read_qwen_scope, needs_package=False)
     if is_cross_layer(path):
-        return _CROSS_LAYER
-    if path.suffix == ".safetensors" and "/clt/" in path.as_posix() and _names("Gemma Scope 2", path) is not None:
-        return _GEMMA_2_CROSS_LAYER
+        return Program("a cross-layer transcoder", read_cross_layer, needs_package=False)
+    if path.suffix == ".safetensors" and "/clt/" in path.as_posix() and _GEMMA_2.search(path.resolve().as_posix()):
+        return Program("Gemma Scope 2", _read_gemma_scope_2)
     return next((own for own in PROGRAMS if all((path / name).is_file() for name in own.files)), None)
 
 
 def listed_program(listed: Listed) -> Program:
     """Return the program that stands for the dictionaries in the list of sae-lens."""
-    return Program("sae-lens", listed=listed, decodes=listed.loader != "mntss_clt_layer_transcoder")
+    return Program("sae-lens", partial(_read_listed, listed))
 
 
 def convert(asked: Asked, path: Path, program: Program) -> Converted:
-    """Return a dictionary of another program as SAELens would save it.
+    """Return a dictionary as SAELens would save it.
 
     Raises:
         InputError: sae-lens is not installed, cannot be imported, cannot read the dictionary, or would read this kind
             wrongly.
     """
-    if program.read is not None:
+    if not program.needs_package:
         return program.read(asked, path)
+    needs = f"is a dictionary of {program.name}, which the package sae-lens reads; "
     if importlib.util.find_spec("sae_lens") is None:
-        raise asked.error(f"is a dictionary of {program.name}, which the package sae-lens reads; install it: {INSTALL}")
+        raise asked.error(f"{needs}install it: {INSTALL}")
     _check_version(asked)
-    if program.listed is None:
-        _look(asked, path, program)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            from sae_lens import SAE
+            import sae_lens  # noqa: F401
         except Exception as error:
             raise asked.error(
-                f"is a dictionary of {program.name}, which the package sae-lens reads; it is installed but cannot be "
-                f"imported ({one_line(error, 200)}); install versions that fit together (sae-lens {OLDEST} or later): "
-                f"{INSTALL}"
+                f"{needs}it is installed but cannot be imported ({one_line(error, 200)}); install versions that fit "
+                f"together (sae-lens {OLDEST} or later): {INSTALL}"
             ) from error
         try:
-            if program.listed is not None:
-                found, files = _from_list(asked, program.listed)
-            else:
-                found = SAE.load_from_disk(path, dtype="float32", converter=_CONVERTERS[program.name](asked))
-                files = [path / name for name in program.files] or [path]
-            if program.name == "Llama Scope":
-                found.fold_activation_norm_scaling_factor(_input_factor(asked, path))
-            cfg: dict[str, Any] = found.cfg.to_dict()
-            tensors = {name: tensor.detach() for name, tensor in found.state_dict().items()}
-            return Converted(cfg, tensors, files, program.decodes)
+            found = program.read(asked, path)
         except InputError:
             raise
-        except _FAILS as error:
+        except Exception as error:
             raise asked.error(f"sae-lens cannot read it as one of {program.name} ({one_line(error, 200)})") from error
+    return found if found.files else found._replace(files=[path / name for name in program.files] or [path])
 
 
 def _check_version(asked: Asked) -> None:
@@ -154,119 +132,67 @@ def _check_version(asked: Asked) -> None:
         raise asked.error(f"needs sae-lens {OLDEST} or later, and {found} is installed; {INSTALL}")
 
 
-def _look(asked: Asked, folder: Path, program: Program) -> None:
-    """Refuse a dictionary that is damaged, too large or would be read wrongly, before any of it is loaded."""
-    _check_sizes(asked, folder / program.weights if program.weights else folder)
-    if program.name == "sparsify":
-        cfg = read_config(asked, folder / "cfg.json")
-        for name in ("transcode", "skip_connection", "signed"):
-            if setting(asked, cfg, name, False):
-                raise asked.error(f"is a dictionary of sparsify with {name}, which is not read")
-        if cfg.get("activation", "topk") != "topk":
-            raise asked.error(f"its activation is {one_line(str(cfg['activation']), 40)}; of sparsify, topk is read")
-    if program.name in _EXAMPLES and _names(program.name, folder) is None:
-        raise asked.error(
-            f"a folder of {program.name} says in its path what it was trained on; expected one like "
-            f"{_EXAMPLES[program.name][1]}"
-        )
+def _read_sparsify(asked: Asked, folder: Path) -> Converted:
+    from sae_lens.loading.pretrained_sae_loaders import sparsify_disk_loader
+
+    cfg, weights = read_config(asked, folder / "cfg.json"), folder / "sae.safetensors"
+    for name in ("transcode", "skip_connection", "signed"):
+        if setting(asked, cfg, name, False):
+            raise asked.error(f"is a dictionary of sparsify with {name}, which is not read")
+    if cfg.get("activation", "topk") != "topk":
+        raise asked.error(f"its activation is {one_line(str(cfg['activation']), 40)}; of sparsify, topk is read")
+    has_decoder = "W_dec" in _checked_shapes(asked, weights)
+
+    def load(device: str, cfg_overrides: dict[str, Any], **_: object) -> Any:
+        own = {"apply_b_dec_to_input": True, "hook_name": folder.resolve().name}
+        cfg, tensors = sparsify_disk_loader(folder.resolve(), device, cfg_overrides | own)
+        return cfg, tensors | ({"W_dec": read_tensor(asked, weights, "W_dec")} if has_decoder else {}), None
+
+    return _converted(_load(("EleutherAI/sparsify", folder.name), partial(_in_folder, folder), load))
 
 
-def _check_sizes(asked: Asked, path: Path) -> None:
-    shapes = _npz_shapes(asked, path) if path.suffix == ".npz" else tensor_shapes(asked, path)
-    for name, shape in shapes.items():
-        if len(shape) > 3 or any(size > max(MOST_FEATURES, MOST_WIDTH) for size in shape):
-            raise asked.error(f"{name} in {path.name} has the shape {list(shape)}, which no dictionary has")
+def _read_gemma_scope(asked: Asked, folder: Path) -> Converted:
+    from sae_lens.loading import pretrained_sae_loaders as loaders
 
+    _checked_shapes(asked, folder / "params.npz")
+    names = _names(asked, folder, "Gemma Scope", _GEMMA, "gemma-scope-2b-pt-res/layer_20/width_16k/average_l0_71")
+    transcodes = names[0].endswith("transcoders")
+    own = loaders.gemma_2_transcoder_huggingface_loader if transcodes else loaders.gemma_2_sae_huggingface_loader
 
-def _npz_shapes(asked: Asked, path: Path) -> dict[str, Shape]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name].shape for name in file.files}
-    except (ValueError, OSError, EOFError, KeyError) as error:
-        raise asked.error(f"{path.name} is damaged or cut off; copy it again") from error
-
-
-def _names(program: str, folder: Path) -> tuple[str, str] | None:
-    found = _EXAMPLES[program][0].search(folder.resolve().as_posix())
-    return (found[1], found[2]) if found else None
-
-
-Converter = Callable[..., tuple[dict[str, Any], dict[str, torch.Tensor]]]
-
-
-def _sparsify(asked: Asked) -> Converter:
-    def read(path: Path, device: str, cfg_overrides: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        from sae_lens.loading.pretrained_sae_loaders import sparsify_disk_loader
-
-        folder = Path(path).resolve()
-        own = {"apply_b_dec_to_input": True, "hook_name": folder.name}
-        cfg, tensors = sparsify_disk_loader(folder, device, cfg_overrides | own)
-        weights = folder / "sae.safetensors"
-        if "W_dec" in tensor_shapes(asked, weights):
-            tensors["W_dec"] = read_tensor(asked, weights, "W_dec")
-        return cfg, {name: tensor.contiguous() for name, tensor in tensors.items()}
-
-    return read
-
-
-def _gemma_scope(asked: Asked) -> Converter:
-    def read(path: Path, device: str, cfg_overrides: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        from sae_lens.loading import pretrained_sae_loaders as loaders
-
-        names = _names("Gemma Scope", Path(path))
-        assert names is not None
-        transcodes = names[0].endswith("transcoders")
-        own = loaders.gemma_2_transcoder_huggingface_loader if transcodes else loaders.gemma_2_sae_huggingface_loader
-        with _files_of(partial(_in_folder, Path(path))):
-            cfg, tensors, _ = own(*names, device=device, cfg_overrides=cfg_overrides)
+    def load(**options: Any) -> Any:
+        cfg, tensors, _ = own(**options)
         if transcodes:
             cfg["d_out"] = tensors["b_dec"].shape[0]
-        sizes = dict(zip(("d_in", "d_sae"), tensors["W_enc"].shape, strict=True))
-        return cfg | sizes, tensors
+        return cfg | dict(zip(("d_in", "d_sae"), tensors["W_enc"].shape, strict=True)), tensors, None
 
-    return read
-
-
-def _gemma_scope_2(asked: Asked) -> Converter:
-    def read(path: Path, device: str, cfg_overrides: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        from sae_lens.loading.pretrained_sae_loaders import gemma_3_sae_huggingface_loader
-
-        names = _names("Gemma Scope 2", Path(path))
-        assert names is not None
-        repository, name = names[0], names[1].removesuffix(".safetensors")
-        folder = Path(path) if Path(path).is_dir() else Path(path).parent
-        with _files_of(partial(_in_folder, folder)):
-            cfg, tensors, _ = gemma_3_sae_huggingface_loader(
-                repository, name, device=device, cfg_overrides=cfg_overrides
-            )
-        return cfg, tensors
-
-    return read
+    return _converted(_load(names, partial(_in_folder, folder), load))
 
 
-def _llama_scope(asked: Asked) -> Converter:
-    def read(path: Path, device: str, cfg_overrides: dict[str, Any]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        from sae_lens.loading.pretrained_sae_loaders import llama_scope_sae_huggingface_loader
+def _read_gemma_scope_2(asked: Asked, path: Path) -> Converted:
+    from sae_lens.loading.pretrained_sae_loaders import gemma_3_sae_huggingface_loader
 
-        with _files_of(partial(_in_folder, Path(path))):
-            cfg, tensors, _ = llama_scope_sae_huggingface_loader("", ".", device=device, cfg_overrides=cfg_overrides)
-        return cfg, {name: tensor.contiguous() for name, tensor in tensors.items()}
-
-    return read
-
-
-_CONVERTERS = {
-    "sparsify": _sparsify,
-    "Gemma Scope": _gemma_scope,
-    "Gemma Scope 2": _gemma_scope_2,
-    "Llama Scope": _llama_scope,
-}
+    folder = path if path.is_dir() else path.parent
+    _checked_shapes(asked, path / "params.safetensors" if path.is_dir() else path)
+    like = "gemma-scope-2-1b-pt/resid_post/layer_13_width_16k_l0_medium"
+    repository, name = _names(asked, path, "Gemma Scope 2", _GEMMA_2, like)
+    names = (repository, name.removesuffix(".safetensors"))
+    # A file is one layer of a cross-layer transcoder.
+    return _converted(_load(names, partial(_in_folder, folder), gemma_3_sae_huggingface_loader), decodes=path.is_dir())
 
 
-def _from_list(asked: Asked, listed: Listed) -> tuple[Any, list[Path]]:
-    """Return a dictionary that sae-lens lists, as its own loader reads it, and the files that were read."""
+def _read_llama_scope(asked: Asked, folder: Path) -> Converted:
+    from sae_lens.loading.pretrained_sae_loaders import llama_scope_sae_huggingface_loader
+
+    _checked_shapes(asked, folder / "checkpoints" / "final.safetensors")
+    found = _load(("fnlp/Llama-Scope", "."), partial(_in_folder, folder), llama_scope_sae_huggingface_loader)
+    # States are multiplied by the square root of the width divided by their mean norm in training.
+    said = read_config(asked, folder / "hyperparams.json")
+    found.fold_activation_norm_scaling_factor(said["d_model"] ** 0.5 / said["dataset_average_activation_norm"]["in"])
+    return _converted(found)
+
+
+def _read_listed(listed: Listed, asked: Asked, path: Path) -> Converted:
     import huggingface_hub
-    from sae_lens import SAE
 
     files: list[Path] = []
 
@@ -277,9 +203,67 @@ def _from_list(asked: Asked, listed: Listed) -> tuple[Any, list[Path]]:
             files.append(path)
         return path
 
+    found = _load((listed.release, listed.identifier), find)
+    return _converted(found, sorted(set(files)), decodes=listed.loader != "mntss_clt_layer_transcoder")
+
+
+SAELENS = Program("SAELens", read_saelens, (CONFIG, WEIGHTS), needs_package=False)
+PROGRAMS = (
+    Program("sparsify", _read_sparsify, ("cfg.json", "sae.safetensors")),
+    Program("Gemma Scope", _read_gemma_scope, ("params.npz",)),
+    Program("Gemma Scope 2", _read_gemma_scope_2, ("params.safetensors",)),
+    Program("Llama Scope", _read_llama_scope, ("hyperparams.json", "checkpoints/final.safetensors")),
+    SAELENS,
+)
+
+
+def _names(asked: Asked, path: Path, program: str, pattern: re.Pattern[str], like: str) -> tuple[str, str]:
+    """Return the repository and the name of a dictionary of Gemma Scope by its path."""
+    found = pattern.search(path.resolve().as_posix())
+    if found is None:
+        raise asked.error(
+            f"a folder of {program} says in its path what it was trained on; expected one like .../{like}"
+        )
+    return f"google/{found[1]}", found[2]
+
+
+def _checked_shapes(asked: Asked, path: Path) -> dict[str, Shape]:
+    """Return the shapes of a file's tensors, and refuse one that is damaged or too large before any is loaded."""
+    shapes = tensor_shapes(asked, path) if path.suffix != ".npz" else _npz_shapes(asked, path)
+    for name, shape in shapes.items():
+        if len(shape) > 3 or any(size > max(MOST_FEATURES, MOST_WIDTH) for size in shape):
+            raise asked.error(f"{name} in {path.name} has the shape {list(shape)}, which no dictionary has")
+    return shapes
+
+
+def _npz_shapes(asked: Asked, path: Path) -> dict[str, Shape]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name].shape for name in file.files}
+    except (ValueError, OSError, EOFError, KeyError) as error:
+        raise asked.error(f"{path.name} is damaged or cut off; copy it again") from error
+
+
+Find = Callable[[str, str], Path]
+
+
+def _load(names: tuple[str, str], find: Find, loader: Callable[..., Any] | None = None) -> Any:
+    """Return a dictionary as sae-lens reads it.
+
+    Args:
+        names: its release and identifier in the list of sae-lens, or any repository and a name in it.
+        find: returns the local file for a repository and the name of a file in it.
+        loader: the function of sae-lens that reads it; None if it is in the list.
+    """
+    from sae_lens import SAE
+
     with _files_of(find):
-        found = SAE.from_pretrained(listed.release, listed.identifier, device="cpu", dtype="float32")
-    return found, sorted(set(files))
+        return SAE.from_pretrained(*names, device="cpu", dtype="float32", converter=loader)
+
+
+def _converted(found: Any, files: Sequence[Path] = (), decodes: bool = True) -> Converted:
+    tensors = {name: tensor.detach().contiguous() for name, tensor in found.state_dict().items()}
+    return Converted(found.cfg.to_dict(), Tensors.of_memory(tensors), list(files), decodes)
 
 
 def _in_folder(folder: Path, repository: str, name: str) -> Path:
@@ -289,8 +273,8 @@ def _in_folder(folder: Path, repository: str, name: str) -> Path:
 
 
 @contextmanager
-def _files_of(find: Callable[[str, str], Path]) -> Iterator[None]:
-    """Make the loaders of sae-lens read the files that `find(repository, name)` returns, and never run a pickle."""
+def _files_of(find: Find) -> Iterator[None]:
+    """Make the loaders of sae-lens read the files that `find` returns, and never run a pickle."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     loaders, load = "sae_lens.loading.pretrained_sae_loaders", torch.load
@@ -310,9 +294,3 @@ def _files_of(find: Callable[[str, str], Path]) -> Iterator[None]:
         stack.enter_context(patch(f"{loaders}.get_safetensors_tensor_shapes", shapes))
         stack.enter_context(patch("torch.load", lambda file, **more: load(file, **(more | {"weights_only": True}))))
         yield
-
-
-def _input_factor(asked: Asked, folder: Path) -> float:
-    """Return Llama Scope's factor for states: the square root of the width divided by the mean norm in training."""
-    said = read_config(asked, folder / "hyperparams.json")
-    return float(said["d_model"] ** 0.5 / said["dataset_average_activation_norm"]["in"])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from ops.errors import InputError, one_line
-from ops.model.hook_points import HookPoint
+from ops.model.sites import HookPoint
 
 # How a feature's activation is computed from the encoder's product plus the bias (`ops.dictionaries.encoder`).
 Kind = Literal["standard", "gated", "jumprelu", "topk", "linear"]
@@ -84,8 +84,3 @@ class Description:
 
     def __str__(self) -> str:
         return f"{self.features:,} features of {self.asked.path} ({self.kind}) on {self.point}"
-
-
-def residual(layer: int) -> HookPoint:
-    """Return the hook point of the residual stream after a layer."""
-    return HookPoint(layer, "residual")

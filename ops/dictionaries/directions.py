@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ops.dictionaries.description import Asked, Description, residual
+from ops.dictionaries.description import Asked, Description
 from ops.dictionaries.tensor_files import (
     check_finite,
     check_size,
@@ -14,6 +14,7 @@ from ops.dictionaries.tensor_files import (
     sha256_of,
     tensor_shapes,
 )
+from ops.model.sites import HookPoint
 from ops.sampling import BASIS, random_rotation
 
 ROTATED = "rotated:"
@@ -33,7 +34,7 @@ def describe_file(asked: Asked, path: Path) -> Description:
     if len(shape) != 2:
         raise asked.error(f"its array has the shape {list(shape)}, expected [features, width]")
     width, features = check_size(asked, shape[1], shape[0], "by its shape")
-    point = residual(asked.layer)
+    point = HookPoint(asked.layer, "residual")
     found = Description(asked, "directions", "linear", width, features, point, None, sha256_of([path]))
     check_finite(asked, "the array", load_file(found, path)["encoder"])
     return found
@@ -49,7 +50,7 @@ def describe_rotation(asked: Asked, width: int) -> Description:
     if not text.isdecimal() or len(text) > 10 or int(text) >= _MOST_SEED:
         raise asked.error(f"expected {ROTATED}SEED, where SEED is a whole number below {_MOST_SEED:,}")
     made_by = f"rotated basis {int(text)} of layer {asked.layer}, {width} wide"
-    return Description(asked, "rotated", "linear", width, width, residual(asked.layer), None, made_by)
+    return Description(asked, "rotated", "linear", width, width, HookPoint(asked.layer, "residual"), None, made_by)
 
 
 def load_file(description: Description, path: Path) -> dict[str, torch.Tensor]:
@@ -67,11 +68,6 @@ def load_rotation(description: Description) -> dict[str, torch.Tensor]:
     seed = int(description.asked.path.removeprefix(ROTATED))
     rng = np.random.default_rng([seed, BASIS, description.layer])
     return {"encoder": torch.from_numpy(random_rotation(description.width, rng).astype(np.float32))}
-
-
-def is_rotation(path: str) -> bool:
-    """Return whether a path names a rotated basis."""
-    return path.startswith(ROTATED)
 
 
 def _is_safe(path: Path) -> bool:

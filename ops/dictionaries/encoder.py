@@ -6,9 +6,11 @@ bits for every block size.
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 
-from ops.dictionaries.compiled_pooling import take_largest
+from ops.arrays import Float32s, Int32s
+from ops.compiled import compiled
 from ops.dictionaries.description import Description
 
 PANEL = 1024  # number of features whose products are computed together
@@ -19,11 +21,9 @@ class Encoder:
     """A dictionary that is ready to encode states (formulas: SAELens, `sae_lens/saes`).
 
     Args:
-        description: the description of the dictionary.
         weights: `encoder` `[width, features]` and, depending on the kind, `bias`, `threshold`, `gate_bias` and
             `log_scale`, each `[features]`, `decoder` `[features, out]`, `decoder_bias` `[out]`, `skip` `[out, width]`.
         block: number of features that are encoded at a time; rounded up to complete panels.
-        device: the device that computes.
     """
 
     def __init__(
@@ -38,15 +38,14 @@ class Encoder:
         self._norms = moved["decoder"].norm(dim=-1) if description.rescaled else None
 
     def blocks(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        """Yield the index of each block's first feature, and the activations of its features, `[tokens, block]`.
+        """Yield the index of each block's first feature, and its features' activations `[tokens, block]`.
 
-        Args:
-            states: the states to encode, `[tokens, width]`.
+        The states are `[tokens, width]`.
         """
-        x, _, _ = self._input(states)
         if self.description.kind == "topk":
-            yield from self._blocks_of_largest(x)
+            yield from self._blocks_of_largest(states)
             return
+        x, _, _ = self._input(states)
         for start in range(0, self.features, self.block):
             yield start, self._activate(start, self._products(x, start, min(start + self.block, self.features)))
 
@@ -116,9 +115,7 @@ class Encoder:
 
     def largest(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return each token's k largest products, with ReLU applied, and their features, both `[tokens, k]`."""
-        return self._largest(self._input(states)[0])
-
-    def _largest(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x, _, _ = self._input(states)
         on_cpu = x.device.type == "cpu"
         values = torch.full((len(x), self.description.k), -torch.inf, device=x.device)
         places = torch.zeros(values.shape, dtype=torch.int32 if on_cpu else torch.int64, device=x.device)
@@ -135,17 +132,54 @@ class Encoder:
         # The products of a token with a non-finite input cannot be ranked, so its values become NaN.
         return values.relu().masked_fill(bad[:, None], torch.nan), places
 
-    def _blocks_of_largest(self, x: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+    def _blocks_of_largest(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
         """Yield the blocks of a dictionary in which a token's active features are those with the k largest products."""
-        values, places = self._largest(x)
+        values, places = self.largest(states)
         places = places.long()
         for start in range(0, self.features, self.block):
             size = min(self.block, self.features - start)
             here = (places >= start) & (places < start + size)
             # Features of other blocks go into an extra column, which is dropped.
-            whole = x.new_zeros(len(x), size + 1)
+            whole = values.new_zeros(len(values), size + 1)
             whole.scatter_(1, torch.where(here, places - start, size), values)
             yield start, whole[:, :size]
+
+
+@compiled
+def take_largest(products: Float32s, first: int, values: Float32s, places: Int32s) -> None:
+    """Merge the products of some features into each token's largest products so far.
+
+    Of equal products, those of earlier features are kept.
+
+    Args:
+        products: the products of the features from `first` on, `[tokens, features]`.
+        first: the index of the first of these features.
+        values: the largest products so far, `[tokens, k]`. Each row is a heap whose smallest value is first, and of
+            equal values the latest feature's; an empty slot is -inf.
+        places: the features of these products, `[tokens, k]` int32.
+    """
+    k = values.shape[1]
+    for token in range(len(products)):
+        row, best, place = products[token], values[token], places[token]
+        smallest = best[0]
+        for i in range(len(row)):
+            if row[i] > smallest:
+                value, at = row[i], 0
+                while True:
+                    below = 2 * at + 1
+                    if below >= k:
+                        break
+                    other = below + 1
+                    if other < k and (
+                        best[other] < best[below] or (best[other] == best[below] and place[other] > place[below])
+                    ):
+                        below = other
+                    if best[below] >= value:
+                        break
+                    best[at], place[at] = best[below], place[below]
+                    at = below
+                best[at], place[at] = value, np.int32(first + i)
+                smallest = best[0]
 
 
 def merge_largest(

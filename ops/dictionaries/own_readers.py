@@ -1,4 +1,4 @@
-"""Readers of dictionaries that need no other package: Qwen-Scope, and one layer of a cross-layer transcoder."""
+"""Readers of dictionaries that need no other package: SAELens, Qwen-Scope, a layer of a cross-layer transcoder."""
 
 import re
 from pathlib import Path
@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 import torch
 
 from ops.dictionaries.description import Asked
-from ops.dictionaries.tensor_files import check_size, read_tensor, tensor_shapes
+from ops.dictionaries.tensor_files import Tensors, check_size, read_config, read_tensor, setting, tensor_shapes
 from ops.errors import one_line
 
+CONFIG, WEIGHTS = "cfg.json", "sae_weights.safetensors"  # the files of SAELens
+# Old names of keys, from before SAELens 6, when the configuration was flat.
+_RENAMED = {"hook_point": "hook_name", "activation_fn_str": "activation_fn"}
 _QWEN_FILE = re.compile(r"layer(\d+)\.sae\.pt")
 _QWEN_FOLDER = re.compile(r"SAE-Res-(.+)-W\d+K-L0_(\d+)(?:/snapshots/[^/]+)?/[^/]+$")
 _CROSS_LAYER = re.compile(r"W_enc_(\d+)\.safetensors")
@@ -26,9 +29,29 @@ class Converted(NamedTuple):
     """
 
     cfg: dict[str, Any]
-    tensors: dict[str, torch.Tensor]
+    tensors: Tensors
     files: list[Path]
     decodes: bool = True
+
+
+def read_saelens(asked: Asked, folder: Path) -> Converted:
+    """Read a folder that SAELens has written."""
+    cfg = _renewed(asked, read_config(asked, folder / CONFIG))
+    return Converted(cfg, Tensors.of_file(asked, folder / WEIGHTS), [folder / CONFIG, folder / WEIGHTS])
+
+
+def _renewed(asked: Asked, found: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration, possibly from an older file, as SAELens 6 writes it, with `metadata`."""
+    if "metadata" in found:
+        return found | {"metadata": setting(asked, found, "metadata", {})}
+    old: dict[str, Any] = {_RENAMED.get(str(name), str(name)): value for name, value in found.items()}
+    function = old.get("activation_fn") or "relu"
+    settings = setting(asked, old, "activation_fn_kwargs", {})
+    if function == "topk":
+        old |= {"architecture": "topk", "k": settings.get("k")}
+    if isinstance(old.get("normalize_activations"), bool):
+        old["normalize_activations"] = "expected_average_only_in" if old["normalize_activations"] else "none"
+    return old | {"metadata": old, "activation_fn": function}
 
 
 def is_qwen_scope(path: Path) -> bool:
@@ -82,7 +105,7 @@ def read_qwen_scope(asked: Asked, path: Path) -> Converted:
     }  # fmt: skip
     turned = {name: found[name].float() for name in ("b_enc", "b_dec")}
     turned |= {name: found[name].float().T.contiguous() for name in ("W_enc", "W_dec")}
-    return Converted(cfg, turned, [path])
+    return Converted(cfg, Tensors.of_memory(turned), [path])
 
 
 def read_cross_layer(asked: Asked, path: Path) -> Converted:
@@ -122,4 +145,4 @@ def read_cross_layer(asked: Asked, path: Path) -> Converted:
         "metadata": {"hook_name": hook, "model_name": model},
     }  # fmt: skip
     tensors = {"W_enc": read_tensor(asked, path, encoder).T.contiguous(), "b_enc": read_tensor(asked, path, bias)}
-    return Converted(cfg, tensors, [path, config], decodes=False)
+    return Converted(cfg, Tensors.of_memory(tensors), [path, config], decodes=False)

@@ -1,25 +1,29 @@
 """Reads a dictionary given as `--dictionary LAYER=PATH`; the format is detected from the content, never the name."""
 
 import importlib.util
+import logging
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from ops.dictionaries import directions, saelens
-from ops.dictionaries.conversion import INSTALL, Program, listed_program, program_of
+from ops.dictionaries.conversion import INSTALL, PROGRAMS, SAELENS, Program, listed_program, program_of
 from ops.dictionaries.description import FLAG, Asked, Description
-from ops.dictionaries.directions import ROTATED, is_rotation
-from ops.dictionaries.hub import download
-from ops.dictionaries.own_readers import is_qwen_scope
+from ops.dictionaries.directions import ROTATED
+from ops.dictionaries.own_readers import CONFIG, WEIGHTS, is_cross_layer, is_qwen_scope
 from ops.dictionaries.sae_lens_list import find_listed
 from ops.errors import InputError, counted, one_line
 from ops.model.direction import is_decoder
-from ops.model.hook_points import HookPoint
 from ops.model.load import ModelFacts
+from ops.model.sites import HookPoint
 
 NAMED = f"LAYER=PATH, such as 4=sae/blocks.3 or 4={ROTATED}0"
+_ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)((?:/[\w-][\w.-]*)*)/?", re.ASCII)
+_FILES = tuple(name for own in PROGRAMS for name in own.files)
+_NOTHING = "there is no such file or folder"
 _PICKLED = (".pt", ".pth", ".pkl", ".bin", ".ckpt")
 
 
@@ -70,7 +74,7 @@ def describe(asked: Asked, facts: ModelFacts) -> Description:
         raise asked.error(
             f"{facts.name} has no layer {asked.layer}; layers run from 0, the embeddings, to {facts.layers}"
         )
-    if is_rotation(asked.path):
+    if asked.path.startswith(ROTATED):
         return directions.describe_rotation(asked, facts.width)
     path, program = _locate(asked)
     trained = program is not None or path.is_dir()
@@ -102,7 +106,7 @@ def load(description: Description) -> dict[str, torch.Tensor]:
 def _locate(asked: Asked) -> tuple[Path, Program | None]:
     """Return the folder or file and the program that reads it, after checking that its format is supported.
 
-    The program is None for SAELens's own format and for directions.
+    The program is None for directions.
     """
     path = Path(asked.path).expanduser()
     try:
@@ -110,27 +114,60 @@ def _locate(asked: Asked) -> tuple[Path, Program | None]:
     except (OSError, ValueError) as error:
         raise asked.error(one_line(error, 100)) from error
     # The list of sae-lens corrects the configuration of some dictionaries in SAELens's own format.
-    own = is_qwen_scope(path) or (there and (program_of(path) or path.suffix == ".npy"))
+    own = is_qwen_scope(path) or (there and (program_of(path) not in (None, SAELENS) or path.suffix == ".npy"))
     if not own and (listed := find_listed(asked.path)) is not None:
         return path, listed_program(listed)
     if path.suffix.lower() in _PICKLED and not is_qwen_scope(path):
         how = "save its tensors with safetensors.torch.save_file in a program that you trust, and name that file"
         raise asked.error(f"{path.suffix} files are not read, because loading one can run code; {how}")
     if not there:
-        path = download(asked)
+        path = _download(asked)
         is_folder = path.is_dir()
     if not is_folder:
         if not os.access(path, os.R_OK) or not path.is_file():
             raise asked.error("cannot be read")
         return path, program_of(path)
-    program = program_of(path)
-    if program or ((path / saelens.CONFIG).is_file() and (path / saelens.WEIGHTS).is_file()):
+    if program := program_of(path):
         return path, program
     pickled = [name for name in sorted(os.listdir(path)) if Path(name).suffix in _PICKLED]
     why = f"; {pickled[0]} is not read, because loading it can run code" if pickled else ""
     if importlib.util.find_spec("sae_lens") is None:
         why += f"; dictionaries that the package sae-lens lists require it ({INSTALL})"
-    raise asked.error(f"the folder holds no {saelens.CONFIG} and {saelens.WEIGHTS}{why}")
+    raise asked.error(f"the folder holds no {CONFIG} and {WEIGHTS}{why}")
+
+
+def _download(asked: Asked) -> Path:
+    """Return the local copy, in the hub client's cache, of ORG/NAME, or of a file or folder in it, without other files.
+
+    Raises:
+        InputError: the path is not a name on the hub, the hub has no such dictionary, or the hub cannot be reached.
+    """
+    import huggingface_hub
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.utils import logging as hub_log
+
+    found = _ID.fullmatch(asked.path)
+    if found is None:
+        raise asked.error(_NOTHING)
+    name, within = found[1], found[2].strip("/")
+    wanted = [f"{within}/{file}" if within else file for file in _FILES]
+    if is_cross_layer(Path(within)):
+        wanted.append(f"{within.rpartition('/')[0]}/config.yaml".lstrip("/"))
+    level = hub_log.get_verbosity()
+    hub_log.set_verbosity(logging.ERROR)  # the error below says that no file fits
+    try:
+        whole = Path(huggingface_hub.snapshot_download(name, allow_patterns=[*wanted, *([within] if within else [])]))
+    except (HFValidationError, RepositoryNotFoundError) as error:
+        raise asked.error(f"{_NOTHING}, and the Hugging Face hub has no {name}") from error
+    except (OSError, RuntimeError) as error:
+        raise asked.error(
+            f"{_NOTHING}, and the Hugging Face hub cannot be reached ({one_line(error.__cause__ or error, 100)})"
+        ) from error
+    finally:
+        hub_log.set_verbosity(level)
+    if within and not (whole / within).exists():
+        raise asked.error(f"the hub's {name} has no dictionary {within}")
+    return whole / within if within else whole
 
 
 def _check_fits(found: Description, facts: ModelFacts) -> None:

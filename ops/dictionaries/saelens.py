@@ -1,28 +1,27 @@
-"""Reads dictionaries that SAELens saved (`cfg.json` and `sae_weights.safetensors` in one folder) or can convert."""
+"""The description and the weights of a trained dictionary, in SAELens's format or converted into it."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ops.dictionaries.conversion import Program, convert, program_of
+from ops.dictionaries.conversion import SAELENS, Program, convert, program_of
 from ops.dictionaries.description import Asked, Description, Kind, Normalization
-from ops.dictionaries.hook_names import hook_point
+from ops.dictionaries.own_readers import CONFIG, WEIGHTS
 from ops.dictionaries.tensor_files import (
     Shape,
     Tensors,
     as_json,
     check_finite,
     check_size,
-    read_config,
     setting,
     sha256_of,
 )
 from ops.errors import one_line
-from ops.model.hook_points import HookPoint
+from ops.model.sites import HookPoint, Place
 
-CONFIG, WEIGHTS = "cfg.json", "sae_weights.safetensors"
 _KINDS: dict[str, Kind] = {
     "standard": "standard",
     "gated": "gated",
@@ -36,8 +35,6 @@ _KINDS: dict[str, Kind] = {
 _LOADING = "model_from_pretrained_kwargs"
 _TRANSCODERS = tuple(name for name in _KINDS if name.endswith("transcoder"))
 _NORMALIZATIONS: tuple[Normalization, ...] = ("none", "constant_norm_rescale", "layer_norm")
-# Old names of keys, from before SAELens 6, when the configuration was flat.
-_RENAMED = {"hook_point": "hook_name", "activation_fn_str": "activation_fn"}
 _ENCODER = {"W_enc": "encoder", "W_dec": "decoder", "b_dec": "decoder_bias"}
 _OF_KIND: dict[Kind, dict[str, str]] = {
     "standard": {"b_enc": "bias"},
@@ -46,20 +43,46 @@ _OF_KIND: dict[Kind, dict[str, str]] = {
     "gated": {"b_gate": "gate_bias", "b_mag": "bias", "r_mag": "log_scale"},
 }
 
+# Names in TransformerLens, and of modules in transformers. They count layers from 0, so their layer n is our n + 1.
+_IN_LAYER: dict[str, Place] = {
+    "": "residual",
+    "output": "residual",
+    "hook_out": "residual",
+    "hook_resid_post": "residual",
+    "hook_attn_out": "attention",
+    "attn.hook_out": "attention",
+    "attention": "attention",
+    "self_attn": "attention",
+    "self_attn.output": "attention",
+    "attn.hook_z": "heads",
+    "self_attn.o_proj.input": "heads",
+    "mlp": "mlp_output",
+    "mlp.output": "mlp_output",
+    "mlp.hook_out": "mlp_output",
+    "hook_mlp_out": "mlp_output",
+    "post_feedforward_layernorm.output": "mlp_output",
+    "mlp.input": "mlp_input",
+    "mlp.hook_in": "mlp_input",
+    "ln2.hook_normalized": "mlp_normalized",
+    "hook_resid_mid": "before_mlp",
+    "pre_feedforward_layernorm.output": "mlp_input",
+}
+_BEFORE_LAYER = ("hook_resid_pre", "hook_in", "input")
+_EMBEDDINGS = ("hook_embed", "embed_tokens", "embed_tokens.output")
+_NUMBERED = re.compile(r"(?:\w+\.)*?(?:blocks|layers|layer|h)\.(\d{1,4})(?:\.(.+))?")
+
 
 def describe(asked: Asked, folder: Path, program: Program | None = None) -> Description:
-    """Return the description of a folder that SAELens has written, or of a dictionary that is converted.
+    """Return the description of a trained dictionary.
 
     Args:
-        asked: the dictionary.
-        folder: the folder or file.
         program: the program that it belongs to; None to detect it by the files.
 
     Raises:
         InputError: the configuration or weights are invalid, or require something that is not supported here.
     """
-    program = program or program_of(folder)
-    cfg, tensors, files, decodes = _open(asked, folder, program)
+    program = program or program_of(folder) or SAELENS
+    cfg, tensors, files, decodes = convert(asked, folder, program)
     said: dict[str, Any] = cfg["metadata"]
     architecture = cfg.get("architecture", "standard")
     if not isinstance(architecture, str) or architecture not in _KINDS:
@@ -95,9 +118,8 @@ def describe(asked: Asked, folder: Path, program: Program | None = None) -> Desc
     centred = setting(asked, setting(asked, said, _LOADING, {}), "center_writing_weights", False)
     if centred and point.place != "residual":
         raise asked.error(f"was trained with center_writing_weights on {point}; it is computed on the residual stream")
-    made_by = program.name.lower() if program else "saelens"
     found = Description(
-        asked, made_by, kind, width, features, point, target, sha256_of(files), k,
+        asked, program.name.lower(), kind, width, features, point, target, sha256_of(files), k,
         rescaled=setting(asked, cfg, "rescale_acts_by_decoder_norm", False) and kind == "topk",
         subtracts_bias=setting(asked, cfg, "apply_b_dec_to_input", True) and not transcodes,
         normalization=normalization, centred=centred, model=setting(asked, said, "model_name", ""),
@@ -111,17 +133,8 @@ def describe(asked: Asked, folder: Path, program: Program | None = None) -> Desc
 
 def load(description: Description, folder: Path, program: Program | None = None) -> dict[str, torch.Tensor]:
     """Return the weights as float32: `encoder` `[width, features]`, `decoder` `[features, width]`, and vectors."""
-    _, tensors, _, decodes = _open(description.asked, folder, program or program_of(folder))
-    return _weights(description.kind, tensors, decodes)
-
-
-def _open(asked: Asked, folder: Path, program: Program | None) -> tuple[dict[str, Any], Tensors, list[Path], bool]:
-    """Return the configuration as SAELens 6 writes it, the tensors, the files, and whether there is a decoder."""
-    if program is not None:
-        found = convert(asked, folder, program)
-        return found.cfg, Tensors.of_memory(found.tensors), found.files, found.decodes
-    files = [folder / CONFIG, folder / WEIGHTS]
-    return _renewed(asked, read_config(asked, files[0])), Tensors.of_file(asked, files[1]), files, True
+    found = convert(description.asked, folder, program or program_of(folder) or SAELENS)
+    return _weights(description.kind, found.tensors, found.decodes)
 
 
 def _names_of(kind: Kind, decodes: bool) -> dict[str, str]:
@@ -131,20 +144,6 @@ def _names_of(kind: Kind, decodes: bool) -> dict[str, str]:
 def _weights(kind: Kind, tensors: Tensors, decodes: bool) -> dict[str, torch.Tensor]:
     found = {own: tensors.read(name) for name, own in _names_of(kind, decodes).items()}
     return found | ({"skip": tensors.read("W_skip")} if "W_skip" in tensors.shapes else {})
-
-
-def _renewed(asked: Asked, found: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration, possibly from an older file, as SAELens 6 writes it, with `metadata`."""
-    if "metadata" in found:
-        return found | {"metadata": setting(asked, found, "metadata", {})}
-    old: dict[str, Any] = {_RENAMED.get(str(name), str(name)): value for name, value in found.items()}
-    function = old.get("activation_fn") or "relu"
-    settings = setting(asked, old, "activation_fn_kwargs", {})
-    if function == "topk":
-        old |= {"architecture": "topk", "k": settings.get("k")}
-    if isinstance(old.get("normalize_activations"), bool):
-        old["normalize_activations"] = "expected_average_only_in" if old["normalize_activations"] else "none"
-    return old | {"metadata": old, "activation_fn": function}
 
 
 def _point(asked: Asked, said: dict[str, Any], key: str) -> HookPoint:
@@ -159,6 +158,25 @@ def _point(asked: Asked, said: dict[str, Any], key: str) -> HookPoint:
             "hook_resid_mid, hook_resid_post), hook_attn_out, hook_z, hook_mlp_out and the feed-forward's input"
         )
     return found
+
+
+def hook_point(name: str) -> HookPoint | None:
+    """Return the hook point with this name; None if it is not supported.
+
+    >>> hook_point("blocks.5.hook_resid_post"), hook_point("blocks.0.hook_resid_pre"), hook_point("layers.3.mlp")
+    (HookPoint(layer=6, place='residual'), HookPoint(layer=0, place='residual'), HookPoint(layer=4, place='mlp_output'))
+    >>> hook_point("blocks.5.attn.hook_q") is None
+    True
+    """
+    if name in _EMBEDDINGS:
+        return HookPoint(0, "residual")
+    found = _NUMBERED.fullmatch(name)
+    if found is None:
+        return None
+    number, within = int(found[1]), found[2] or ""
+    if within in _BEFORE_LAYER:
+        return HookPoint(number, "residual")
+    return HookPoint(number + 1, _IN_LAYER[within]) if within in _IN_LAYER else None
 
 
 def _check_shapes(

@@ -3,26 +3,26 @@
 import os
 from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 
 import torch
 
-from ops.dictionaries.compiled_pooling import pool_block, pool_places
 from ops.dictionaries.description import Description
 from ops.dictionaries.encoder import PANEL, Encoder
 from ops.dictionaries.read import load, same_points
 from ops.dictionaries.reconstruction import Explained
 from ops.model.activations import ScoreOptions, Scorer
+from ops.model.attention import batch_without_padding
+from ops.model.compiled_pooling import pool_block, pool_places
 from ops.model.direction import is_decoder
-from ops.model.hook_points import HookPointReader
-from ops.model.known_padding import batch_without_padding
 from ops.model.load import ModelFacts
 from ops.model.pooling import Pooler
+from ops.model.sites import HookPointReader, Take
 from ops.model.tokenizer import Tokens
 
 # Number of features that are encoded at a time if memory allows. On a CPU, a batch then fits in the cache; on a GPU,
-# the block is large enough to keep the GPU busy.
-_BLOCKS = {"cpu": 2 * PANEL}
-_GPU_BLOCK = 16 * PANEL
+# the block is large enough to keep the GPU busy. A batch has at most 2^13 tokens on a CPU and 2^17 on a GPU.
+_CPU_BLOCK, _GPU_BLOCK = 2 * PANEL, 16 * PANEL
 _PART_OF_FREE = 8
 
 
@@ -77,22 +77,9 @@ class DictionaryScorer(Scorer):
         """Restart the counts of active tokens."""
         self.tokens_active = torch.zeros(sum(self.widths()), dtype=torch.int64, device=self.device)
 
-    @torch.inference_mode()
-    def score(self, batch: Sequence[Tokens], last_pool: str | None = None) -> list[torch.Tensor]:
-        """Return each dictionary's pooled activations `[sentences, features]` float32, on the model's device.
-
-        Raises:
-            ValueError: `last_pool` is given, but only the scorer of neurons returns the last layer's states.
-        """
-        if last_pool is not None:
-            raise ValueError("dictionaries do not return the last layer's states")
-        inputs, pooler, block = self._prepare(batch)
-        first, takes = 0, []
-        for encoder in self.encoders:
-            takes.append(partial(self._pooled, encoder, pooler, first))
-            first += encoder.features
-        with batch_without_padding(block.of_one_length):
-            return self.reader.read_each(inputs, takes)
+    def _takes(self, pooler: Pooler) -> list[Take]:
+        starts = accumulate(self.widths(), initial=0)
+        return [partial(self._pooled, own, pooler, first) for own, first in zip(self.encoders, starts, strict=False)]
 
     def _pooled(self, encoder: Encoder, pooler: Pooler, first: int, states: torch.Tensor) -> torch.Tensor:
         if self.sparse and pooler.pool == "max" and states.device.type == "cpu":
@@ -131,11 +118,7 @@ class DictionaryScorer(Scorer):
         return self.read_tokens(batch, [self._prepare(batch)[1]] * len(self.encoders))
 
     def overflowing(self, batch: Sequence[Tokens]) -> Description | None:
-        """Return the first dictionary with activations that are not finite although the states it reads are.
-
-        Args:
-            batch: the sentences.
-        """
+        """Return the first dictionary with activations that are not finite although the states it reads are."""
         for own, states, features in zip(self.dictionaries, self.site_states(batch), self.score(batch), strict=True):
             if bool((states.isfinite().all(1) & ~features.isfinite().all(1)).any()):
                 return own
@@ -163,34 +146,27 @@ class DictionaryScorer(Scorer):
         """Add a batch's counted tokens to the sums that measure how well each dictionary reconstructs its target.
 
         Args:
-            batch: the sentences.
             sums: the sums of each dictionary; None for a dictionary that has no decoder.
         """
         inputs, pooler, block = self._prepare(batch)
         points = same_points(self.dictionaries)
         reader = HookPointReader(self.reader.model, self.reader.layers, points)
         with batch_without_padding(block.of_one_length):
-            found = dict(
-                zip(points, reader.read_each(inputs, [lambda s: s[pooler.counted]] * len(points)), strict=True)
-            )
+            each = reader.read_each(inputs, [lambda states: states[pooler.counted]] * len(points))
+        found = dict(zip(points, each, strict=True))
         for encoder, own in zip(self.encoders, sums, strict=True):
             described = encoder.description
             if own is not None and described.target is not None:
                 own.add(encoder.target(found[described.target]), encoder.reconstruct(found[described.point]))
 
 
-def block_by_memory(device: torch.device, tokens: int = 1 << 17) -> int:
-    """Return how many features are encoded at a time, so that a batch's values take a small part of free memory.
-
-    Args:
-        device: the device that encodes the features.
-        tokens: maximum number of tokens in a batch.
-    """
-    block = _BLOCKS.get(device.type, _GPU_BLOCK)
+def block_by_memory(device: torch.device) -> int:
+    """Return how many features are encoded at a time, so that a batch's values take a small part of free memory."""
+    block, tokens = (_CPU_BLOCK if device.type == "cpu" else _GPU_BLOCK), 1 << 13
     if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
+        free, tokens = torch.cuda.mem_get_info(device)[0], 1 << 17
     else:
-        free, tokens = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), min(tokens, 1 << 13)
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     while block > PANEL and 4 * block * tokens > free // _PART_OF_FREE:
         block //= 2
     return block

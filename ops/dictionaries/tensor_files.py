@@ -100,9 +100,6 @@ def setting(asked: Asked, cfg: dict[str, Any], key: str, default: Setting) -> Se
     """Return a value of a JSON file of a dictionary, which must be of the same kind as its default.
 
     Args:
-        asked: the dictionary.
-        cfg: the content of the file.
-        key: the name of the value.
         default: what an absent value means, and null, except for true or false.
 
     Raises:
@@ -140,11 +137,7 @@ def read_array(asked: Asked, path: Path) -> np.ndarray:
 
 
 def check_finite(asked: Asked, name: str, values: torch.Tensor) -> None:
-    """Refuse weights, cast to float32, that contain NaN or infinity.
-
-    Raises:
-        InputError: the weights contain NaN or infinity.
-    """
+    """Refuse weights, cast to float32, that contain NaN or infinity."""
     flat = values.reshape(-1)
     for start in range(0, len(flat), _AT_ONCE):
         if not bool(torch.isfinite(flat[start : start + _AT_ONCE]).all()):

@@ -13,7 +13,7 @@ from ops.explain.sentence_literals import form_literals, length_literals, value_
 from ops.explain.word_keys import count_frequent
 from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
-from ops.model.facts import ModelFacts
+from ops.model.names import ModelFacts
 from ops.patterns.sequences import Sequences
 from ops.storage.arrays import read_arrays, write_arrays
 

@@ -10,12 +10,13 @@ from torch import nn
 
 from ops.errors import InputError
 from ops.model.direction import is_decoder
-from ops.model.load import ModelFacts, load_model, quiet_transformers
-from ops.model.loaded_weights import require_finite
+from ops.model.load import ModelFacts, load_model
 from ops.model.locate import tokenizer_place
 from ops.model.parts import ENCODER
 from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer
+from ops.model.transformers_calls import naming, quiet_transformers
+from ops.model.weights import require_finite
 
 WEIGHTS, NAMES = "classifier.safetensors", "classifier.json"
 
@@ -76,7 +77,7 @@ def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], fold
     encoder: Any = model.encoder
     with quiet_transformers():
         encoder.save_pretrained(folder)
-        place, options = tokenizer_place(facts.name, facts.path, facts.revision)
+        place, options = tokenizer_place(facts.location)
         AutoTokenizer.from_pretrained(place, **options).save_pretrained(folder)
     save_file({"weight": model.linear.weight.data.cpu(), "bias": model.linear.bias.data.cpu()}, folder / WEIGHTS)
     text = json.dumps({"labels": names, "uses_cls": model.uses_cls}, ensure_ascii=False, indent=2)
@@ -103,5 +104,6 @@ def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
         )
     linear = nn.Linear(facts.width, len(told["labels"]))
     linear.load_state_dict(tensors)
-    require_finite(facts.name, linear)
+    with naming(facts.name):
+        require_finite(linear)
     return linear.eval().requires_grad_(False), list(told["labels"]), pool_of(bool(told["uses_cls"]))

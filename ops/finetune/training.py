@@ -18,9 +18,9 @@ from ops.arrays import Float32s
 from ops.errors import InputError
 from ops.finetune.classifier import Classifier
 from ops.model.batches import pad
-from ops.model.load import quiet_transformers
-from ops.model.loaded_weights import not_finite
 from ops.model.tokenizer import Tokens
+from ops.model.transformers_calls import quiet_transformers
+from ops.model.weights import not_finite
 
 _TEST_BATCH = 32
 

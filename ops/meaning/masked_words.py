@@ -8,8 +8,7 @@ import torch
 
 from ops.arrays import Arrays, Float32s, Int64s
 from ops.meaning.readers import Masked, SentenceReader, own_ids
-from ops.model.mask_tokens import mask_tokens
-from ops.model.tokenizer import PlacedTokens, Tokenizer, Tokens
+from ops.model.tokenizer import PlacedTokens, Tokenizer, Tokens, mask_tokens
 from ops.statistics.by_document import share_by_document
 
 # The lowest frequency of each band, in occurrences per million tokens, and the band's name.

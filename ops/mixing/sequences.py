@@ -9,10 +9,8 @@ import pyarrow.compute as pc
 
 from ops.arrays import Int64s
 from ops.mixing.shard import Batches
-from ops.model.batches import batch_lengths, encode_batches
-from ops.model.mask_tokens import mask_tokens
-from ops.model.token_block import TokenBlock
-from ops.model.tokenizer import Tokenizer
+from ops.model.batches import TokenBlock, batch_lengths, encode_batches
+from ops.model.tokenizer import Tokenizer, mask_tokens
 from ops.shards import Ids
 from ops.storage.store import Store
 from ops.storage.tables import part_name

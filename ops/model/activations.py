@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ops.errors import InputError, one_line
-from ops.model.batches import pad
-from ops.model.known_padding import batch_without_padding, use_known_padding
+from ops.errors import InputError
+from ops.model.attention import batch_without_padding, use_known_padding
+from ops.model.batches import TokenBlock, pad
 from ops.model.load import ModelFacts, load_model, load_without_weights
 from ops.model.numerics import set_numerics
 from ops.model.pooling import Pooler
 from ops.model.sites import SiteReader, Take
-from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokens
+from ops.model.transformers_calls import naming, refusing
 
 
 class ScoreOptions(NamedTuple):
@@ -82,22 +82,26 @@ class Scorer:
         """Return each layer's pooled activations `[sentences, units]` float32, on the model's device.
 
         Args:
-            batch: the sentences.
             last_pool: if given, the last layer's states are also pooled in this way over all tokens of a sentence, and
                 appended to the result.
         """
         inputs, pooler, block = self._prepare(batch)
-        with batch_without_padding(block.of_one_length):
-            if last_pool is None:
-                return self.reader.read(inputs, pooler)
+        takes = self._takes(pooler)
+        found: list[torch.Tensor] = []
+        if last_pool is not None:
             last = Pooler(last_pool, inputs["attention_mask"].bool(), block.of_one_length, queued=True)
-            found: list[torch.Tensor] = []
 
-            def take_last(states: torch.Tensor) -> torch.Tensor:
+            def take_last(states: torch.Tensor, take: Take = takes[-1]) -> torch.Tensor:
                 found.append(last(states))
-                return pooler(states)
+                return take(states)
 
-            return [*self.reader.read_each(inputs, [*[pooler] * (self.reader.layers - 1), take_last]), *found]
+            takes[-1] = take_last
+        with batch_without_padding(block.of_one_length):
+            return [*self.reader.read_each(inputs, takes), *found]
+
+    def _takes(self, pooler: Pooler) -> list[Take]:
+        """Return what is taken of the states that are read at each layer."""
+        return [pooler] * self.reader.layers
 
     def _prepare(self, batch: Sequence[Tokens]) -> tuple[dict[str, torch.Tensor], Pooler, TokenBlock]:
         """Return the model's inputs for a batch, the pooler over the tokens that count, and the batch as a block."""
@@ -126,7 +130,6 @@ class Scorer:
         """Return the activations of some units at each token of some sentences, `[units, tokens]` float32.
 
         Args:
-            batch: the sentences.
             wanted: for each layer, the positions of sentences in the batch and a unit for each, both `[units]` int64.
         """
 
@@ -150,7 +153,7 @@ def site_widths(facts: ModelFacts, site: str) -> tuple[int, ...]:
     Raises:
         InputError: the model cannot be built or run, or the site is not known for its architecture.
     """
-    model: Any = load_without_weights(facts.name, facts.path, facts.revision, facts.seed is None).eval()
+    model: Any = load_without_weights(facts).eval()
     model.config.use_cache = False
     # Otherwise transformers reads the mask's values, and tensors on the meta device have none.
     use_known_padding(model)
@@ -165,7 +168,5 @@ def site_widths(facts: ModelFacts, site: str) -> tuple[int, ...]:
     except Exception:
         # Some architectures (Longformer, MPNet, Nystroemformer) read values, which the meta device does not have.
         scorer = Scorer(facts, ScoreOptions(site))
-    try:
+    with naming(facts.name), refusing("cannot be run", "give another model"):
         return scorer.widths()
-    except Exception as error:
-        raise InputError(f"--model {facts.name}: cannot be run ({one_line(error)}); give another model") from error

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from ops.errors import InputError, one_line
 from ops.model.activations import Scorer
 from ops.model.batches import Lengths, batch_lengths, pad
+from ops.model.parts import moved
 from ops.model.quantised import method_of
 from ops.model.sites import SiteReader
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.model.trial import moved
+from ops.model.transformers_calls import ModelError, naming, refusing
 
 CHECKED = 8  # sentences
 # The words of the sentences that `equal_lengths` builds, and the sentences' lengths in words.
@@ -39,10 +39,6 @@ def equal_lengths(scorer: Scorer, tokenizer: Tokenizer) -> bool:
 
     The test uses fixed sentences, so that every worker gets the same answer.
 
-    Args:
-        scorer: the model.
-        tokenizer: the model's tokenizer.
-
     Raises:
         InputError: the states that are read are not the model's own hidden states, or the model cannot be run.
     """
@@ -61,9 +57,7 @@ def lengths_of_batches(scorer: Scorer, tokenizer: Tokenizer) -> Lengths:
 def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
     """Refuse a model if the states that are read differ from its own output_hidden_states.
 
-    Args:
-        scorer: the model.
-        batch: some sentences.
+    A quantised model is also refused if a sentence's states depend on the other sentences of its batch.
 
     Raises:
         InputError: the states differ in number, shape or values, or the model cannot be run.
@@ -71,58 +65,36 @@ def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
     reader, model = scorer.reader, scorer.reader.model
     ids, real, _ = pad(batch, scorer.pad_id, scorer.device)
     inputs = {"input_ids": ids, "attention_mask": real.long()}
-    try:
-        own = model(**inputs, output_hidden_states=True).hidden_states[1:]
-        found = SiteReader(model, reader.layers, "hidden").read(inputs, lambda states: states)
-    except InputError as error:
-        raise InputError(f"--model {scorer.name}: {error}") from error
-    except Exception as error:
-        raise InputError(f"--model {scorer.name}: cannot be run ({one_line(error)}); give another model") from error
-    why = "" if len(own) == len(found) else f"{len(own)} layers where {len(found)} are read"
-    for layer, (ours, theirs) in enumerate(zip(found, own, strict=False), 1):
-        theirs = theirs[:, : real.shape[1]]
-        if ours.dim() != 3 or ours.shape != theirs.shape or ours.shape[:2] != real.shape:
-            why = why or f"layer {layer} has a vector of another shape"
-        elif moved(ours[real], theirs[real]) > TOLERANCE[scorer.options.dtype]:
-            why = why or f"layer {layer} has other values"
-    if why:
-        kind = getattr(model.config, "model_type", "")
-        raise InputError(
-            f"--model {scorer.name}: what is read of a {kind} is not its output_hidden_states ({why}); "
-            "give another model"
-        )
-    if method_of(model.config):
-        check_alone(scorer, batch)
+    with naming(scorer.name):
+        with refusing("cannot be run", "give another model"):
+            own = model(**inputs, output_hidden_states=True).hidden_states[1:]
+            found = SiteReader(model, reader.layers, "hidden").read(inputs, lambda states: states)
+        why = "" if len(own) == len(found) else f"{len(own)} layers where {len(found)} are read"
+        for layer, (ours, theirs) in enumerate(zip(found, own, strict=False), 1):
+            theirs = theirs[:, : real.shape[1]]
+            if ours.dim() != 3 or ours.shape != theirs.shape or ours.shape[:2] != real.shape:
+                why = why or f"layer {layer} has a vector of another shape"
+            elif moved(ours[real], theirs[real]) > TOLERANCE[scorer.options.dtype]:
+                why = why or f"layer {layer} has other values"
+        if why:
+            kind = getattr(model.config, "model_type", "")
+            raise ModelError(f"what is read of a {kind} is not its output_hidden_states ({why}); give another model")
+        if (method := method_of(model.config)) and _differs_alone(scorer, _beside_extremes(model, batch)):
+            raise ModelError(
+                f"its weights are quantised ({method}) in a way that makes a sentence's states depend on the other "
+                "sentences of its batch; give the model before quantisation"
+            )
 
 
-@torch.inference_mode()
-def check_alone(scorer: Scorer, batch: list[Tokens]) -> None:
-    """Refuse a quantised model in which a sentence's states depend on the other sentences of its batch.
+def _beside_extremes(model: Any, batch: list[Tokens]) -> list[Tokens]:
+    """Return sentences, repeated to one length, and one of the tokens whose embeddings have the largest values.
 
-    Activations that are quantised over a batch share a scale, or their outliers. Each sentence is compared with itself
-    together with a long sentence and a sentence of the tokens whose embeddings have the largest values.
-
-    Args:
-        scorer: the model.
-        batch: some sentences.
-
-    Raises:
-        InputError: the states differ by more than rounding.
+    Activations that are quantised over a batch share a scale, or their outliers. The length is the same because padding
+    is another question.
     """
-    model: Any = scorer.reader.model
     largest = model.get_input_embeddings().weight.abs().amax(1).topk(8).indices.tolist()
     size = max(len(tokens.ids) for tokens in batch)
-    # Sentences of one length, because padding is another question.
-    ids = [(tokens.ids * size)[:size] for tokens in batch] + [(largest * size)[:size]]
-    rows = [Tokens(own, [0] * size, False) for own in ids]
-    together = scorer.site_states(rows)
-    for row, tokens in enumerate(rows):
-        for layer, alone in zip(together, scorer.site_states([tokens]), strict=True):
-            if moved(layer[row : row + 1], alone) > TOLERANCE[scorer.options.dtype]:
-                raise InputError(
-                    f"--model {scorer.name}: its weights are quantised ({method_of(model.config)}) in a way that makes "
-                    "a sentence's states depend on the other sentences of its batch; give the model before quantisation"
-                )
+    return [Tokens((own * size)[:size], [0] * size, False) for own in (*(tokens.ids for tokens in batch), largest)]
 
 
 def padding_leaks(scorer: Scorer, batch: list[Tokens]) -> bool:
@@ -130,19 +102,18 @@ def padding_leaks(scorer: Scorer, batch: list[Tokens]) -> bool:
 
     Rotary scaling by the longest sentence of a batch is read from the configuration, because sentences of the batch may
     all be on the same side of the length at which the scaling changes.
-
-    Args:
-        scorer: the model.
-        batch: some sentences of different lengths.
     """
-    if scales_by_length(scorer.reader.model):
-        return True
+    return scales_by_length(scorer.reader.model) or _differs_alone(scorer, batch)
+
+
+def _differs_alone(scorer: Scorer, batch: list[Tokens]) -> bool:
+    """Return whether the states of a sentence differ between the batch and the sentence alone."""
     together = scorer.site_states(batch)
-    for row, tokens in enumerate(batch):
-        for layer, alone in zip(together, scorer.site_states([tokens]), strict=True):
-            if moved(layer[row : row + 1], alone) > TOLERANCE[scorer.options.dtype]:
-                return True
-    return False
+    return any(
+        moved(layer[row : row + 1], alone) > TOLERANCE[scorer.options.dtype]
+        for row, tokens in enumerate(batch)
+        for layer, alone in zip(together, scorer.site_states([tokens]), strict=True)
+    )
 
 
 def scales_by_length(model: torch.nn.Module) -> bool:

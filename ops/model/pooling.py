@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from ops.errors import InputError
-from ops.model.facts import ModelFacts
+from ops.model.names import ModelFacts
 
 if TYPE_CHECKING:
     import torch
@@ -23,11 +23,7 @@ def check_pool(pool: str, special_tokens: str, facts: ModelFacts, has_cls: bool)
     Args:
         pool: one of `POOLS`.
         special_tokens: `include` or `exclude` the tokens that the tokenizer added.
-        facts: the model.
         has_cls: whether the model's tokenizer puts [CLS] first.
-
-    Raises:
-        InputError: the way of pooling leaves no token or does not fit the model.
     """
     from ops.model.direction import is_decoder
 
@@ -87,7 +83,7 @@ class Pooler:
         if self.pool == "max":
             return (states if self.whole else states.masked_fill(~self.counted[..., None], -torch.inf)).amax(1).to(wide)
         if not self.queued:
-            from ops.model.mean_of_counted import mean_of_counted
+            from ops.model.compiled_pooling import mean_of_counted
 
             return torch.from_numpy(mean_of_counted(states.to(wide).contiguous().numpy(), self.counted.numpy()))
         # The sum converts each number to the wider type; a float32 copy of the states would be another pass over them.

@@ -3,7 +3,7 @@
 import importlib.util
 from typing import Any
 
-from ops.errors import InputError
+from ops.model.transformers_calls import ModelError
 
 # The packages that transformers needs besides its own dependencies, by the method that config.json names.
 _PACKAGES = {
@@ -41,36 +41,28 @@ def note_on_part(whole: Any, part: Any) -> None:
         whole: the configuration of the model that was loaded.
         part: the configuration of the part that is read, which may be the same.
     """
-    quantised = method_of(whole) and method_of(whole) not in _EXPANDED
-    if quantised:
+    if method_of(whole) and method_of(whole) not in _EXPANDED:
         part.quantization_config = whole.quantization_config
     elif hasattr(part, "quantization_config"):
         del part.quantization_config
 
 
-def check_quantised(name: str, config: Any) -> None:
+def check_quantised(config: Any) -> None:
     """Refuse a quantised model that cannot be read with the packages at hand, or that computes over a batch.
 
-    Args:
-        name: the name that the user gave, for the error message.
-        config: the model's configuration.
-
     Raises:
-        InputError: a package is not installed, or large activations of a batch are computed apart.
+        ModelError: a package is not installed, or large activations of a batch are computed apart.
     """
-    method = method_of(config)
-    said = getattr(config, "quantization_config", None)
+    method, said = method_of(config), getattr(config, "quantization_config", None)
     if isinstance(said, dict) and said.get("load_in_8bit") and said.get("llm_int8_threshold", 6.0) > 0:
-        raise InputError(
-            f"--model {name}: its weights are quantised ({method}, 8 bits, llm_int8_threshold above 0), so that large "
-            "activations of one sentence change how others are computed; give the model before quantisation"
+        raise ModelError(
+            f"its weights are quantised ({method}, 8 bits, llm_int8_threshold above 0), so that large activations of "
+            "one sentence change how others are computed; give the model before quantisation"
         )
     missing = [package for package in _PACKAGES.get(method, ()) if not _installed(package)]
     if missing:
         own = " ".join(package.replace("_", "-").replace(".", "-") for package in missing)
-        raise InputError(
-            f"--model {name}: its weights are quantised ({method}), and reading them requires {own}; pip install {own}"
-        )
+        raise ModelError(f"its weights are quantised ({method}), and reading them requires {own}; pip install {own}")
 
 
 def _installed(package: str) -> bool:

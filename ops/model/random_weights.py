@@ -1,10 +1,19 @@
 """Random weights instead of trained ones: a control that shows what follows from architecture and tokens alone."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+from ops.model.locate import locate_model
+from ops.model.names import SAMPLE
+from ops.model.transformers_calls import quiet_transformers
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 
 def draw_model(config: Any, seed: int, dtype: torch.dtype, predicts: bool = False) -> tuple[Any, dict[str, Any]]:
@@ -16,7 +25,6 @@ def draw_model(config: Any, seed: int, dtype: torch.dtype, predicts: bool = Fals
 
     Args:
         config: the configuration, which this function may change.
-        seed: the seed of the draw.
         dtype: the type to which the weights are cast, as for trained weights. Buffers, and weights that an architecture
             keeps in float32, are not cast.
         predicts: whether the model has the head that predicts the next token.
@@ -52,18 +60,22 @@ def cast(model: Any, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
     )
 
 
-def drawn_by(seed: int) -> str:
-    """Return what random weights depend on besides the configuration: the seed and the versions of the libraries."""
-    import transformers
-
-    # torch's builds for CPU and for GPU draw the same numbers on the CPU.
-    torch_version = torch.__version__.partition("+")[0]
-    return f"random weights, seed {seed}, torch {torch_version}, transformers {transformers.__version__}"
-
-
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
     """Seed torch's random generator on the CPU inside the `with`, and restore its previous state on exit."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)  # `torch.manual_seed` would seed GPUs too
         yield
+
+
+def save_random(folder: Path, config: "PretrainedConfig", seed: int = 0) -> Path:
+    """Save a random model with the packaged model's tokenizer, for benchmarks, tests and a warm-up, in a folder."""
+    from transformers import AutoModel
+
+    torch.manual_seed(seed)
+    model = AutoModel.from_config(config)
+    with quiet_transformers():
+        model.save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
+        shutil.copy(Path(locate_model(SAMPLE).path) / name, folder)
+    return folder

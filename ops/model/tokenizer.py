@@ -3,11 +3,20 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ops.errors import InputError
-from ops.model.load import ModelFacts, quiet_transformers, why_not
 from ops.model.locate import tokenizer_place
+from ops.model.names import ModelFacts
+from ops.model.transformers_calls import ModelError, naming, quiet_transformers, refusing
+from ops.sampling import MASKING
+
+FAR = 1.5  # tokens of a BPE or Unigram tokenizer are within a few percent of the longest that its vocabulary has
+_COUNTED = 20_000  # tokens that are counted
+_ONE_CHARACTER = re.compile(r"(##|Ġ|▁)?.?(</w>)?|<0x[0-9A-F]{2}>", re.DOTALL)
 
 
 class Tokens(NamedTuple):
@@ -33,6 +42,33 @@ class PlacedTokens(NamedTuple):
     spans: list[tuple[int, int] | None]
 
 
+def mask_tokens(
+    tokens: Tokens, rate: float, mask_id: int, spared: frozenset[int], seed: int, sent_id: int, at_least_one: bool
+) -> Tokens:
+    """Return a sequence in which a seeded random choice of tokens is replaced by the mask token (Kobayashi 2021: 12 %).
+
+    If n tokens may be masked, floor(rate n + u) of them are masked, with u uniform between 0 and 1. So the share is
+    `rate` on average, even for short sequences. The choice depends only on the seed and the sequence's first sentence.
+
+    Args:
+        rate: the share of tokens to mask.
+        mask_id: the id of the mask token.
+        spared: the ids that are never masked. Tokens that the tokenizer added are never masked either.
+        sent_id: id of the sequence's first sentence.
+        at_least_one: whether to mask at least one token, as the published code does; in a short sentence this is far
+            over 12 %.
+    """
+    maskable = [i for i, (t, a) in enumerate(zip(tokens.ids, tokens.added, strict=True)) if not a and t not in spared]
+    if not rate or not maskable:
+        return tokens
+    rng = np.random.default_rng([seed, MASKING, sent_id])
+    count = max(int(rate * len(maskable) + rng.random()), int(at_least_one))
+    ids = list(tokens.ids)
+    for place in rng.choice(maskable, min(count, len(maskable)), replace=False).tolist():
+        ids[place] = mask_id
+    return tokens._replace(ids=ids)
+
+
 class Tokenizer:
     """A model's own tokenizer, which truncates only at the model's limit of positions and never pads.
 
@@ -45,15 +81,12 @@ class Tokenizer:
     def __init__(self, facts: ModelFacts) -> None:
         from transformers import AutoTokenizer
 
-        with quiet_transformers():
-            try:
-                place, options = tokenizer_place(facts.name, facts.path, facts.revision)
+        with naming(facts.name):
+            advice = "put the tokenizer's files next to config.json"
+            with quiet_transformers(), refusing("its tokenizer cannot be loaded", advice):
+                place, options = tokenizer_place(facts.location)
                 self._own: Any = AutoTokenizer.from_pretrained(place, **options)
-            except Exception as error:
-                raise InputError(
-                    f"--model {facts.name}: its tokenizer cannot be loaded ({why_not(error)}); "
-                    "put the tokenizer's files next to config.json"
-                ) from error
+            self._check_vocabulary(facts.vocabulary)
         self.limit = facts.position_limit
         self.unknown_id: int | None = self._own.unk_token_id
         self.pad_id: int = self._own.pad_token_id or 0
@@ -61,7 +94,6 @@ class Tokenizer:
         self.cls_id: int | None = self._own.cls_token_id
         self.sep_id: int | None = self._own.sep_token_id
         self.start_id: int | None = self._own.bos_token_id
-        self._check_vocabulary(facts)
         self._own.split_special_tokens = True  # [SEP] that is typed in a text is text
         self._fast = self._own.backend_tokenizer if self._own.is_fast else None
         if self._fast is not None:
@@ -70,24 +102,24 @@ class Tokenizer:
             self._pre_tokenizer = self._fast.pre_tokenizer
             self._split_special_tokens()
 
-    def _check_vocabulary(self, facts: ModelFacts) -> None:
+    def _check_vocabulary(self, rows: int) -> None:
         """Refuse a tokenizer that does not belong to the model.
 
-        It has special tokens alone (transformers creates such a tokenizer if there is none), or ids beyond the model's
-        table of token embeddings.
+        It has special tokens alone (transformers creates such a tokenizer if there is none), or ids beyond the `rows`
+        of the model's table of token embeddings.
         """
         whole = self._own.get_vocab()  # some tokenizers rebuild it at each call
         if not set(whole) - set(self._own.all_special_tokens):
-            raise InputError(
-                f"--model {facts.name}: its tokenizer cannot be loaded (its vocabulary has only special tokens); "
-                "put the tokenizer's files (tokenizer.json, or the vocabulary) next to config.json"
+            raise ModelError(
+                "its tokenizer cannot be loaded (its vocabulary has only special tokens); put the tokenizer's files "
+                "(tokenizer.json, or the vocabulary) next to config.json"
             )
         # Added tokens are ignored: even if the model has no rows for them, they may never occur.
         highest = max((whole[token] for token in whole.keys() - self._own.get_added_vocab().keys()), default=0)
-        if 0 < facts.vocabulary <= highest:
-            raise InputError(
-                f"--model {facts.name}: its tokenizer's ids reach {highest:,}, its table of token embeddings has "
-                f"{facts.vocabulary:,} rows; put the model's own tokenizer next to config.json"
+        if 0 < rows <= highest:
+            raise ModelError(
+                f"its tokenizer's ids reach {highest:,}, its table of token embeddings has {rows:,} rows; put the "
+                "model's own tokenizer next to config.json"
             )
 
     def _split_special_tokens(self) -> None:
@@ -227,3 +259,48 @@ def _tokens(encoding: Any) -> Tokens:
     """Return the tokens of an encoding, whose overflow holds the tokens that were cut off, with special ones added."""
     cut = sum(len(part.ids) - sum(part.special_tokens_mask) for part in encoding.overflowing)
     return Tokens(encoding.ids, encoding.special_tokens_mask, cut)
+
+
+def token_excess(block: Sequence[Tokens], tokenizer: Tokenizer, name: str) -> float:
+    """Return the number of tokens of some sentences divided by the number that the vocabulary allows.
+
+    The latter takes the longest token of the vocabulary at each place, from left to right.
+
+    Raises:
+        InputError: the tokenizer makes far more tokens, and never one of several characters.
+    """
+    strings, special = tokenizer.vocabulary(), set(tokenizer.special)
+    pieces = {string for string in strings if string not in special}
+    longest = max(map(len, pieces), default=1)
+    made = allowed = 0
+    for sentence in np.random.default_rng(0).permutation(len(block)).tolist():
+        tokens = block[sentence]
+        own = [strings[i] for i, added in zip(tokens.ids, tokens.added, strict=True) if not added]
+        own = [string for string in own[:_COUNTED] if string not in special]
+        made, allowed = made + len(own), allowed + _fewest("".join(own), pieces, longest)
+        if made >= _COUNTED:
+            break
+    excess = made / max(allowed, 1)
+    if excess <= FAR:
+        return excess
+    used = {strings[i] for tokens in block for i, added in zip(tokens.ids, tokens.added, strict=True) if not added}
+    if all(_ONE_CHARACTER.fullmatch(string) for string in used - special):
+        raise InputError(
+            f"--model {name}: its tokenizer splits every word into characters, although its vocabulary would allow "
+            f"{excess:.1f} times fewer tokens; restore merges.txt or tokenizer.json next to config.json"
+        )
+    return excess
+
+
+def _fewest(text: str, pieces: set[str], longest: int) -> int:
+    """Return the number of tokens of a text if each is the longest of the vocabulary.
+
+    >>> _fewest("Ġtheocat", {"Ġthe", "cat"}, 4)
+    3
+    """
+    at = count = 0
+    while at < len(text):
+        sizes = range(min(longest, len(text) - at), 1, -1)
+        at += next((size for size in sizes if text[at : at + size] in pieces), 1)
+        count += 1
+    return count

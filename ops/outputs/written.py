@@ -10,10 +10,9 @@ from torch.utils.hooks import RemovableHandle
 from ops.dictionaries.description import Description
 from ops.dictionaries.read import load
 from ops.errors import InputError, with_article
-from ops.model.facts import ModelFacts
-from ops.model.head_projections import matrix_of
-from ops.model.hook_points import Place, module_at, norm_after
-from ops.model.sites import find_first_matrix, find_module
+from ops.model.attention_modules import matrix_of
+from ops.model.names import ModelFacts
+from ops.model.sites import Place, find_first_matrix, find_module, module_at, norm_after
 from ops.outputs.token_head import Entry, TokenHead, with_states
 
 _UNITS_AT_ONCE = 8192

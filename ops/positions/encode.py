@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from ops.errors import InputError
-from ops.model.batches import Lengths, length_batches
+from ops.model.batches import Lengths, TokenBlock, length_batches
 from ops.model.load import ModelFacts
-from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
 

@@ -16,8 +16,8 @@ from ops.figures.lines import lines
 from ops.figures.maps import colour_bar, heat_map, largest, scatter
 from ops.figures.panels import finish, logarithmic, panels, set_scale
 from ops.figures.style import COLOURS, DIVERGING, GROUND, INK, PALE, SEQUENTIAL
+from ops.model.attention_modules import head_projections, word_embeddings
 from ops.model.direction import is_decoder
-from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts
 from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table
 from ops.psi.token_types import TYPES

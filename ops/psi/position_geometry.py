@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ops.arrays import Float32s, Floats, Int64s
-from ops.model.head_projections import LayerProjections
+from ops.model.attention_modules import LayerProjections
 
 _TABLES = ("position_embeddings", "wpe")
 # The normalisation between the embeddings and the first layer's projections.

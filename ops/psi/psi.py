@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ops.model.attention_modules import PROJECTIONS, LayerProjections
 from ops.model.batches import pad
-from ops.model.head_projections import PROJECTIONS, LayerProjections
 from ops.model.tokenizer import Tokens
 from ops.reducers.grouped_moments import GroupedSums
 from ops.shards import Ids
@@ -86,7 +86,7 @@ class ContextualPsi:
     """Measures psi for the real input of the projections: the output of the layer below, in GPT-2 after normalisation.
 
     W x is a projection's output minus its bias, so no matrix product is computed again. The layers' projections are
-    those that `ops.model.head_projections` returns for the model.
+    those that `ops.model.attention_modules` returns for the model.
     """
 
     def __init__(self, model: nn.Module, layers: list[LayerProjections]) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from ops.arrays import Float32s
 from ops.model.activations import Scorer
-from ops.model.token_block import TokenBlock
+from ops.model.batches import TokenBlock
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import LEAST_ACTIVE, Histogram
 from ops.reducers.moments import Moments

@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from ops.model.hook_points import HookPoint
+from ops.model.sites import HookPoint
 
 
 class UnitNames(NamedTuple):

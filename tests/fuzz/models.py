@@ -39,7 +39,7 @@ def make_models(folder: Path) -> None:
     import torch
     import transformers
 
-    from ops.model.load import quiet_transformers
+    from ops.model.transformers_calls import quiet_transformers
 
     for name, (kind, sizes) in MODELS.items():
         tokenizer, model = _tokenizer(kind.startswith("GPT2")), getattr(transformers, kind)

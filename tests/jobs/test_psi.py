@@ -21,7 +21,7 @@ from jobs.psi.steps import GroupReader, prepare_group
 from jobs.stage.corpus_pass import PassArgs
 from jobs.stage.outputs import shard_file
 from ops.errors import InputError
-from ops.model.head_projections import head_projections, word_embeddings
+from ops.model.attention_modules import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.psi.psi import static_psi

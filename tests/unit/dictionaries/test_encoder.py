@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ops.dictionaries import directions, saelens
-from ops.dictionaries.compiled_pooling import take_largest
 from ops.dictionaries.description import Asked
-from ops.dictionaries.encoder import PANEL, Encoder, merge_largest
+from ops.dictionaries.encoder import PANEL, Encoder, merge_largest, take_largest
 from tests.unit.dictionaries.made import ARCHITECTURES, configuration, decode, encode, weights, write
 
 WIDTH, FEATURES, TOKENS = 12, 2 * PANEL + 77, 9

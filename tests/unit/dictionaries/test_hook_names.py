@@ -1,4 +1,4 @@
-from ops.dictionaries.hook_names import hook_point
+from ops.dictionaries.saelens import hook_point
 
 POINTS = {
     "blocks.11.hook_resid_post": (12, "residual"),

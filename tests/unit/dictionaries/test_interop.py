@@ -138,9 +138,9 @@ def right_by_sae_lens(described: Any, folder: Path) -> Any:
 
     program = program_of(folder)
     assert program is not None
-    cfg, tensors, *_ = convert(described.asked, folder, program)
-    made = SAE.from_dict(cfg)
-    made.load_state_dict(tensors)
+    found = convert(described.asked, folder, program)
+    made = SAE.from_dict(found.cfg)
+    made.load_state_dict({name: found.tensors.read(name) for name in found.tensors.shapes})
     return made
 
 

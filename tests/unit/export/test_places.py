@@ -1,8 +1,7 @@
 """What other programs call the places of our units."""
 
 from ops.export.places import module_name, places_of, source_name
-from ops.model.hook_points import PLACES
-from ops.model.sites import SITES
+from ops.model.sites import PLACES, SITES
 
 NEURONS = {"counts": {}, "identity": {"site": "mlp"}}
 FEATURES = {

@@ -13,8 +13,9 @@ import torch
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.check_states import check_layers, padding_leaks
-from ops.model.load import quiet_transformers, read_facts
+from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
+from ops.model.transformers_calls import quiet_transformers
 from tests.conftest import ROOT
 
 TEXTS = (

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreT
 from ops.meaning.readers import Masked, SentenceReader
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
 from ops.model.load import read_facts
-from ops.model.random_model import save_random
+from ops.model.random_weights import save_random
 from ops.model.tokenizer import Tokenizer
 
 CONFIG = BertConfig(

@@ -7,7 +7,7 @@ import torch
 from transformers import AutoModel, BertConfig, Gemma2Config, GPT2Config, GPTNeoXConfig, LlamaConfig
 
 from ops.errors import InputError
-from ops.model.hook_points import HookPoint, HookPointReader
+from ops.model.sites import HookPoint, HookPointReader
 
 SIZES: dict[str, Any] = {
     "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6,

@@ -19,10 +19,11 @@ from transformers import (
 )
 
 from ops.errors import InputError
-from ops.model import locate
 from ops.model.heads import MASKED_WORD, load_head
 from ops.model.load import load_model, position_limit, read_facts
-from ops.model.loaded_weights import not_finite
+from ops.model.locate import fingerprint
+from ops.model.names import Location
+from ops.model.weights import not_finite
 from tests.unit.small_models import save_tokenizer
 
 TINY = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
@@ -84,8 +85,8 @@ def test_figures_call_a_model_by_its_hub_id_or_by_its_folder(folder: Path, monke
     assert read_facts(".").title == "news/finetune/model"
     monkeypatch.chdir(folder)
     assert (read_facts(".").title, read_facts("../tiny").title) == ("tiny", "tiny")
-    own = {"name": "org/model", "path": "org/model", "revision": "0a1b2c"}
-    hub = replace(facts, **own, fingerprint=locate.fingerprint(**own))
+    there = Location("org/model", "0a1b2c")
+    hub = replace(facts, name="org/model", path=there.path, revision=there.revision, fingerprint=fingerprint(there))
     assert hub.title == "org/model"
 
 

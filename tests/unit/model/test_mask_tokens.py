@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.model.mask_tokens import mask_tokens
-from ops.model.tokenizer import Tokens
+from ops.model.tokenizer import Tokens, mask_tokens
 
 MASK, CLS, SEP = 3, 1, 2
 SPARED = frozenset((MASK, CLS, SEP))

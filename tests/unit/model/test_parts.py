@@ -174,10 +174,10 @@ def test_what_needs_more_than_the_part_says_so(tmp_path: Path) -> None:
 
 
 def test_ids_that_stand_for_images_are_not_tried() -> None:
-    from ops.model.trial import trial_tokens
+    from ops.model.parts import trial_tokens
 
     config = GEMMA3()
     config.image_token_index, config.boi_token_index = 5, 7
     model = AutoModel.from_config(config)
     assert not {5, 7, 0} & set(trial_tokens(model)["input_ids"][0].tolist())
-    assert parts.find_part("m", model).path == "language_model"
+    assert parts.find_part(model).path == "language_model"

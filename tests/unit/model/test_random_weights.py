@@ -16,7 +16,7 @@ from ops.errors import InputError
 from ops.model import locate
 from ops.model.direction import is_decoder
 from ops.model.load import load_model, read_facts
-from ops.model.names import seed_of
+from ops.model.names import Location, seed_of
 from ops.model.tokenizer import Tokenizer
 from tests.conftest import ROOT
 
@@ -146,7 +146,8 @@ def test_the_fingerprint_names_all_that_draws_the_weights(
     assert found() == third
     (tmp_path / "config.json").write_text(json.dumps({**config, "initializer_range": 0.5}))
     assert len({first, second, third, found()}) == 4
-    own = [locate.random_fingerprint("org/model", revision, seed) for revision in ("0a1b", "2c3d") for seed in (0, 1)]
+    revisions = [Location("org/model", revision) for revision in ("0a1b", "2c3d")]
+    own = [locate.random_fingerprint(revision, seed) for revision in revisions for seed in (0, 1)]
     assert len({*own}) == 4
     assert own[0].startswith("org/model@0a1b:")
 

@@ -21,7 +21,7 @@ from transformers import (
 
 from ops.errors import InputError
 from ops.model.load import load_model, read_facts
-from ops.model.saved_tensors import saved_shapes
+from ops.model.weights import saved_shapes
 
 SIZE = {"hidden_size": 8, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 12, "vocab_size": 30}
 BERT = BertConfig(**SIZE)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.model.token_block import TokenBlock
+from ops.model.batches import TokenBlock
 from ops.model.tokenizer import Tokens
 
 SENTENCES = st.lists(

@@ -9,10 +9,9 @@ from tokenizers import ByteLevelBPETokenizer
 from transformers import ByT5Tokenizer, GPT2Tokenizer
 
 from ops.errors import InputError
+from ops.model.batches import TokenBlock
 from ops.model.load import ModelFacts, read_facts
-from ops.model.token_block import TokenBlock
-from ops.model.token_excess import FAR, token_excess
-from ops.model.tokenizer import Tokenizer
+from ops.model.tokenizer import FAR, Tokenizer, token_excess
 
 SENTENCE = "the old cat sat on a mat and dog ran to red river small boat went away again with big green bird"
 WORDS = SENTENCE.split()

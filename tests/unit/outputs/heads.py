@@ -22,7 +22,8 @@ from transformers import (
     RobertaConfig,
 )
 
-from ops.model.load import ModelFacts, quiet_transformers, read_facts
+from ops.model.load import ModelFacts, read_facts
+from ops.model.transformers_calls import quiet_transformers
 from ops.outputs.token_head import TokenHead
 from tests.unit.small_models import save_tokenizer
 

@@ -10,7 +10,7 @@ import torch
 from ops.dictionaries.description import Asked
 from ops.dictionaries.directions import describe_file
 from ops.errors import InputError
-from ops.model.hook_points import HookPoint
+from ops.model.sites import HookPoint
 from ops.outputs import written as module
 from ops.outputs.token_head import TokenHead
 from ops.outputs.written import Written, adding, check_written, written_by_features, written_by_neurons

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from ops.model.head_projections import head_projections
+from ops.model.attention_modules import head_projections
 from ops.model.tokenizer import Tokens
 from ops.psi.psi import ContextualPsi
 from ops.reducers.grouped_moments import GroupedSums

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from ops.model.attention_modules import head_projections
 from ops.model.direction import is_decoder
-from ops.model.head_projections import head_projections
 from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table
 from tests.unit.small_models import CONFIGS, HEADS, WIDTH, make
 

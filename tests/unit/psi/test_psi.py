@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from ops.model.head_projections import head_projections, word_embeddings
+from ops.model.attention_modules import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
 from ops.psi.psi import random_direction, static_psi
 

@@ -10,11 +10,10 @@ import torch
 from transformers import GPT2Config, MistralConfig, RobertaConfig
 
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import length_batches
-from ops.model.known_padding import NAME
+from ops.model.attention import NAME
+from ops.model.batches import TokenBlock, length_batches
 from ops.model.pooling import POOLS
 from ops.model.sites import SITES, SiteReader
-from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokens
 from tests.unit.waits import counted_waits
 

@@ -1,9 +1,11 @@
 import pytest
 import torch
+from torch import nn
 from transformers import AlbertConfig, AutoModel, ElectraConfig
 
 from ops.errors import InputError
-from ops.model.head_projections import head_projections, word_embeddings
+from ops.model.attention_modules import ARCHITECTURES, check_architecture, head_projections, word_embeddings
+from ops.model.sites import layer_list
 from tests.unit.small_models import CONFIGS, HEADS, LAYERS, VOCABULARY, WIDTH, facts, make
 
 SIZE = WIDTH // HEADS
@@ -46,3 +48,28 @@ def test_a_factorised_or_broken_table_is_refused() -> None:
         torch.nn.init.constant_(model.embeddings.word_embeddings.weight, value)  # type: ignore[union-attr, arg-type]
         with pytest.raises(InputError, match=message):
             word_embeddings(model, known)
+
+
+def test_every_layer_has_the_modules_of_its_architecture() -> None:
+    assert {ARCHITECTURES[kind] for kind in CONFIGS} == set(ARCHITECTURES.values())
+    for kind in CONFIGS:
+        model, facts = make(kind)
+        names = check_architecture(facts.model_type, facts.name)
+        layers = layer_list(model, LAYERS)
+        assert layers is not None
+        assert len(layers) == LAYERS
+        for layer in layers:
+            for name in (*names.projections, names.attention, names.output):
+                assert isinstance(layer.get_submodule(name), nn.Module)
+            assert not names.norm or isinstance(layer.get_submodule(names.norm), nn.LayerNorm)
+
+    with pytest.raises(InputError, match="--model deberta: is a deberta"):
+        check_architecture("deberta")
+
+
+def test_the_layers_are_the_outermost_list_of_so_many() -> None:
+    inner = nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1)])
+    outer = nn.ModuleList([nn.ModuleDict({"parts": inner}), nn.Linear(1, 1)])
+    found = layer_list(nn.ModuleDict({"deep": nn.ModuleDict({"parts": inner}), "layers": outer}), 2)
+    assert found == list(outer)
+    assert layer_list(nn.Linear(1, 1), 2) is None
