@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import fs
 from sklearn.metrics import roc_auc_score
 
 from jobs.contrast import job as contrast
@@ -18,6 +19,7 @@ from jobs.show import job as show
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError
+from ops.storage.store import Store
 from tests.jobs.finished_runs.contrast import SENTENCES, WORD, probe_quickly
 from tests.jobs.test_dictionaries import FEATURES, LAYER, sparse_dictionary
 from tests.jobs.test_explain import do_item_by_item
@@ -27,8 +29,9 @@ GROUP = f"word={WORD}"
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    probe_quickly(monkeypatch)
+def _quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "on_ray" not in request.fixturenames:  # workers on Ray are processes of their own
+        probe_quickly(monkeypatch)
 
 
 @pytest.fixture(scope="session")
@@ -169,6 +172,23 @@ def test_two_workers_give_the_same_rows(whole: Path, copy: Path, capsys: pytest.
     assert "4 contrasts" in capsys.readouterr().err
     with pytest.raises(InputError, match="--redo"):
         again(copy, by=("word",), redo=False)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray", "actors")
+@pytest.mark.parametrize("more", [{"no_probes": True}, {"sentences": 400}], ids=["sample", "scored"])
+def test_two_workers_on_a_run_in_s3_give_the_tables_of_one_on_disk(
+    copy: Path, bucket: str, more: dict[str, Any]
+) -> None:
+    store = Store(f"{bucket}/run")
+    fs.copy_files(str(copy), store.root, destination_filesystem=store.filesystem)
+    options = {"a": (f"word={WORD}",), "b": ("word=other",), **more}
+    again(copy, **options)
+    contrast.JOB.run(ContrastConfig.model_validate({"out": f"{bucket}/run", "workers": 2, "redo": True, **options}))
+    for table in TABLES:
+        found = pq.read_table(f"{store.root}/contrast/{table}", filesystem=store.filesystem)
+        assert found.equals(pq.read_table(copy / "contrast" / table)), table
+    assert store.files("contrast/figures") == Store(str(copy)).files("contrast/figures")
 
 
 def test_the_dry_run_says_what_would_be_done(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
