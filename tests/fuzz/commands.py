@@ -181,7 +181,9 @@ class Drawing:
         free = sorted(options.keys() - {*held, *rare})
         drawn = rng.sample(free, min(rng.choice((0, 1, 1, 2, 2, 3, 4)), len(free)))
         often = [name for name in free if "LAYER:" in str(options[name]) or "'format': 'path'" in str(options[name])]
-        for i, name in enumerate([*drawn, *(name for name in often if rng.random() < 0.4)]):
+        reading = [name for name in free if sources and name in INGEST_ONLY]
+        more = [*(name for name in often if rng.random() < 0.4), *(name for name in reading if rng.random() < 0.15)]
+        for i, name in enumerate([*drawn, *more]):
             values[name] = self.value(options[name], odd=i == 0 and rng.random() < 0.1)
         values |= {"dry_run": rng.random() < 0.1, "port": rng.choice(("-1", "99999", "x"))}  # a server would not end
         values = {name: value for name, value in values.items() if name in options}
