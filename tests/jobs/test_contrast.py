@@ -1,5 +1,6 @@
 """The job contrast: what was planted ranks first, tables can be recomputed, and bad input is said in one line."""
 
+import html
 import json
 import shutil
 from collections.abc import Callable
@@ -13,8 +14,11 @@ import pytest
 from pyarrow import fs
 from sklearn.metrics import roc_auc_score
 
+from jobs.browse.server import Browser
 from jobs.contrast import job as contrast
 from jobs.contrast.job import ContrastConfig
+from jobs.report import job as report
+from jobs.report.job import ReportConfig
 from jobs.show import job as show
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
@@ -131,6 +135,26 @@ def test_the_first_line_compares_units_with_rotated_axes_and_words(
     assert facts["sentences"] == [first]
     show.JOB.run(show.ShowConfig(out=str(copy), neuron="2:0"))
     assert f"Separates your groups: higher in {GROUP} (rank 1, matched AUC 1.00)" in capsys.readouterr().out
+
+
+def test_show_report_and_browse_have_the_same_numbers(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    show.JOB.run(show.ShowConfig(out=str(copy), contrast=True, format="json"))
+    facts = json.loads(capsys.readouterr().out)
+    report.JOB.run(ReportConfig(out=str(copy), best=1, neurons=("2:0",), winners=5))
+    pages = Browser(str(copy), 5, 20).pages
+    served = pages.side("contrast")
+    assert served is not None
+    cells = [str(cell) for own in facts["lists"] for row in own["rows"] for cell in row]
+    assert len(cells) > 100
+    for text in ((copy / "report" / "side" / "contrast.html").read_text(), str(served.body)):
+        shown = html.unescape(text)
+        assert [said for said in facts["sentences"] if said not in shown] == []
+        assert {cell for cell in cells if f">{cell}<" not in shown} == set()
+    ranked = f"higher in {GROUP} (rank 1, matched AUC 1.00)"
+    unit = pages.neuron("2-0")
+    assert unit is not None
+    for text in ((copy / "report" / "neurons" / "2-0.html").read_text(), str(unit.body)):
+        assert ranked in html.unescape(text)
 
 
 def test_sentences_of_the_corpus_that_are_scored_again_have_the_same_areas(copy: Path, whole: Path) -> None:
