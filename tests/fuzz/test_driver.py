@@ -193,5 +193,9 @@ def test_a_refused_command_is_mended_as_its_error_says(world: World) -> None:
 
     assert mend("--out x: there is no run here") == ""
     assert mend("--units 'x:1': expected LAYER:UNIT") == "--out x"
+    drawing.job = "contrast"
+    assert re.fullmatch(r"--out x --by \w+", mend("--by is missing: name a metadata key"))
+    assert re.fullmatch(r"--out x --by \w+ --a \w+=\w+", mend("--a is missing: name the other group too"))
+    drawing.job, drawing.values = "mine", {"out": "x", "redo": False}
     assert mend("--tag-max-gap 2: is too much; give --word-max-gap 0") == "--out x --word-max-gap 0"
     assert "--redo" in mend("--out x: mine was run with other options; name another --out, or --redo to replace it")
