@@ -5,6 +5,7 @@ import pytest
 
 from bench import interval_coverage
 from bench.interval_coverage import SHIFTS, WITHIN, Setting, coverage_rows, layout
+from ops.statistics.by_document import areas_by_document
 
 FEW = (Setting(5, 50), Setting(10, 20), Setting(40, 200), Setting(5), Setting(20, None, apart=False))
 
@@ -19,9 +20,8 @@ def test_intervals_of_areas_contain_the_truth_as_often_as_they_should() -> None:
 
 def test_intervals_that_are_too_narrow_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     def by_sentence(higher: np.ndarray, lower: np.ndarray, *documents: np.ndarray) -> np.ndarray:
-        return interval_areas(higher, lower, *(np.arange(len(own)) for own in documents))
+        return areas_by_document(higher, lower, *(np.arange(len(own)) for own in documents))
 
-    interval_areas = interval_coverage.areas_by_document
     monkeypatch.setattr(interval_coverage, "areas_by_document", by_sentence)
     rows = coverage_rows(100, 3, (Setting(10, 20),))
     assert [row["ok"] for row in rows] == [row["within"] == 0 for row in rows]
