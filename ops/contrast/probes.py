@@ -18,6 +18,7 @@ from ops.compiled import compiled
 from ops.contrast.groups import Contrast
 from ops.meaning.words import split_words
 from ops.sampling import CONTRAST_AXES, random_rotation
+from ops.statistics.fold_areas import LEAST_DOCUMENTS
 
 KS = (1, 2, 4, 8, 16, 32)
 FOLDS = 5
@@ -47,15 +48,21 @@ class Fold:
 
 
 def folds_of(contrast: Contrast) -> Iterator[Fold]:
-    """Yield the five folds of a contrast, without those whose training sentences lack a group."""
+    """Yield the five folds of a contrast, without those that lack a group or in which no area can be measured."""
     is_a, number = contrast.is_a, contrast.folds // 2
     for fold in range(FOLDS):
         train, test = np.flatnonzero(number != fold), np.flatnonzero(number == fold)
-        if not len(test) or _lacks(is_a[train]):
+        if _lacks(is_a[train]) or not _is_measured(contrast, test):
             continue
         first, second = (np.flatnonzero(contrast.folds[train] % 2 == half) for half in (0, 1))
         whole = not any(_lacks(is_a[train[half]]) for half in (first, second))
         yield Fold(train, test, ((first, second), (second, first)) if whole else ())
+
+
+def _is_measured(contrast: Contrast, test: Int64s) -> bool:
+    """Return whether sentences of both groups come from as many documents as their area needs."""
+    is_a, documents = contrast.is_a[test], contrast.documents[test]
+    return min(len(np.unique(documents[group])) for group in (is_a, ~is_a)) >= LEAST_DOCUMENTS
 
 
 def _lacks(is_a: Bools) -> bool:

@@ -88,7 +88,8 @@ def read_contrasts(store: Store, rows: int) -> Row:
     }
     lists = []
     for group in dict.fromkeys(row["group"] for row in units):
-        lists += [_probe_list(group, probes)] if probes else []
+        if any(row["group"] == group and row["auc"] is not None for row in probes):
+            lists.append(_probe_list(group, probes))
         own = sorted((row for row in units if row["group"] == group), key=lambda row: row["rank"])
         lists.append(_unit_list(group, own, significant))
     return {"sentences": said_of_probes(probes), "lists": lists}

@@ -92,8 +92,8 @@ def areas_by_document(
     is Student's on the logit scale, with Satterthwaite's degrees of freedom. For an area of 0 or 1 it is Wilson's
     (1927) for the documents of the set that has fewer. It is NaN if a set has fewer than two documents.
 
-    In simulations with 5 to 200 documents of unequal size in a set, or in both, 92 to 98 % of the intervals contained
-    an area of 0.5 or 0.76, and 89 to 97 % one of 0.92.
+    In 2,000 simulations of each setting with 5 to 200 documents of unequal size in a set, or in both, 93 to 97 % of the
+    intervals contained an area of 0.5 or 0.76, and 92 to 97 % one of 0.92 (`python -m bench calibration --intervals`).
 
     Args:
         higher, lower: the values of the two sets, `[n, units]` and `[m, units]`, at least one row of each.

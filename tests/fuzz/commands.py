@@ -31,6 +31,7 @@ RARE = re.compile("GPU|random:NAME")
 PLACEHOLDERS = {
     "LAYER": ("1", "2"), "UNIT": ("0", "2", "11"), "HEAD": ("0", "1"), "FIRST": ("0", "2"), "LAST": ("3", "9"),
     "SEED": ("0", "1"), "LICENCE": ("cc0-1.0", "mit"), "NAME": ("set", "corpus", "texts"),
+    "VALUE": ("topic=a", "topic=b", "language=en", "language=xx", "answer=no", "dataset=c", "key=k3", "set=x"),
 }  # fmt: skip
 NO_NUMBERS = ("x", "", "²", "x", "-1", "99", "9" * 20)
 # The finished runs from which a chain may start: the model and the jobs of each.
@@ -142,7 +143,7 @@ class Drawing:
         self.values = self._plain()
         if job == jobs[0]:
             corpus = [f"{name[0]}={self.world.files / name}" for name in FILES if name.endswith(".jsonl")]
-            self.values |= {"corpus": corpus, "shard_size": 30, "split": "none"}
+            self.values |= {"corpus": corpus, "shard_size": 30, "split": "none", "activation_sample": 200}
         return self._built()
 
     def _plain(self) -> Schema:
@@ -181,7 +182,9 @@ class Drawing:
         free = sorted(options.keys() - {*held, *rare})
         drawn = rng.sample(free, min(rng.choice((0, 1, 1, 2, 2, 3, 4)), len(free)))
         often = [name for name in free if "LAYER:" in str(options[name]) or "'format': 'path'" in str(options[name])]
-        for i, name in enumerate([*drawn, *(name for name in often if rng.random() < 0.4)]):
+        reading = [name for name in free if sources and name in INGEST_ONLY]
+        more = [*(name for name in often if rng.random() < 0.4), *(name for name in reading if rng.random() < 0.15)]
+        for i, name in enumerate([*drawn, *more]):
             values[name] = self.value(options[name], odd=i == 0 and rng.random() < 0.1)
         values |= {"dry_run": rng.random() < 0.1, "port": rng.choice(("-1", "99999", "x"))}  # a server would not end
         values = {name: value for name, value in values.items() if name in options}
@@ -239,11 +242,13 @@ class Drawing:
         words = [*re.findall(r"\w[\w.,+-]*\w", about), *re.findall(r"\w+[.,+-][\w.,+-]*\w", about) * 4]
         if rng.random() < odd:
             return rng.choice((*ODD, *words, *words, self._file(about)))
-        templates = re.findall(r"[\w=:/]*[A-Z]{4,}[\w=:/]*", about.replace("[NAME=]", "").replace("random:NAME", ""))
+        templates = re.findall(r"[\w=:/]*[A-Z]{4,}[\w=:/]*", re.sub(r"\[NAME=\]|random:NAME|KEY=", "", about))
         if templates:
             return re.sub("[A-Z]{4,}", self._fill, rng.choice(templates))
         if about.startswith("Character"):
             return rng.choice((";", r"\t", ",", "|", "ab", "é"))
+        if "metadata key" in about:
+            return rng.choice(("topic", "topic", "language", "answer", "dataset", "key", "set"))
         if re.search(r"[Cc]olumn", about):
             return rng.choice([name for name in COLUMNS if name in about] or ["topic"])
         if re.search(r"\brun\b", about) and rng.random() < 0.8:

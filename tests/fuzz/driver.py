@@ -106,14 +106,19 @@ def prepare(world: World) -> None:
     make_models(world.models)
     for name, (_, jobs) in RUNS.items():
         for job in jobs:
-            command = Drawing(world, 0, 0).making(name, job)
-            lines = io.StringIO()
-            with contextlib.redirect_stderr(lines), contextlib.redirect_stdout(io.StringIO()), blank_figures():
-                status = find_jobs()[job].main(list(command.argv))
-            if status > 2:  # it was interrupted
-                raise KeyboardInterrupt
-            if status:
-                print(f"without {job} in the run {name!r}: {lines.getvalue().splitlines()[-1]}", flush=True)
+            drawing, error = Drawing(world, 0, 0), ""
+            command: Command | None = drawing.making(name, job)
+            for _ in range(MOST_MENDED + 1):
+                if command:
+                    lines = io.StringIO()
+                    with contextlib.redirect_stderr(lines), contextlib.redirect_stdout(io.StringIO()), blank_figures():
+                        status = find_jobs()[job].main(list(command.argv))
+                    if status > 2:  # it was interrupted
+                        raise KeyboardInterrupt
+                    error = lines.getvalue().splitlines()[-1] if status else ""
+                    command = drawing.mended(error) if status == 2 else None
+            if error:
+                print(f"without {job} in the run {name!r}: {error}", flush=True)
 
 
 def drive(

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import textwrap
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -83,6 +84,7 @@ GENERATORS: tuple[Callable[[Random, Rows], Rows], ...] = (
     _texts(lambda rng, i, text: rng.choice(NOUNS)),
     _texts(lambda rng, i, text: " ".join([text] * 60) if i % 5 == 0 else text),
     _texts(lambda rng, i, text: f"{text} {text}"),
+    _texts(lambda rng, i, text: textwrap.fill(f"{text} " * 6, 66) + "\n"),  # paragraphs with hard line breaks
 )
 
 
@@ -141,8 +143,8 @@ def draw_source(rng: Random, folder: Path, hostile: float = 0.4) -> str:
         data, suffix = pa.compress(data, codec, asbytes=True), suffix + (".gz" if codec == "gzip" else ".zst")
     if odd and rng.random() < 0.25:
         data = damaged(rng, data)
-    if odd and rng.random() < 0.05:
-        suffix = rng.choice((".xml", "", ".TXT", ".JSON", ".gz"))
+    if odd and rng.random() < 0.1:
+        suffix = rng.choice((".xml", "", ".TXT", ".JSON", ".gz", ".md", ".py"))
     file = folder / f"{rng.choice(NAMES) if odd and rng.random() < 0.3 else f'a{rng.randrange(100)}'}{suffix}"
     file.write_bytes(data)
     if odd and rng.random() < 0.1:

@@ -7,13 +7,14 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.options.configs import StageConfig
+from jobs.options.configs import INGEST_ONLY, StageConfig, flag_of
 from jobs.run_folder.stages import STAGES
 from ops.schema import schema
 from tests.all_jobs import find_jobs
@@ -23,6 +24,7 @@ from tests.fuzz.driver import Verdict, judge
 from tests.fuzz.models import MODELS
 from tests.fuzz.perform import Command, Outcome
 from tests.fuzz.promises import check_outcome, check_table
+from tests.fuzz.sources import FORMATS, draw_source
 from tests.fuzz.world import World
 
 Work = Callable[[Path], int | None]
@@ -154,17 +156,31 @@ def test_a_table_is_checked_by_its_schema() -> None:
 
 
 def test_a_case_follows_from_its_seed_and_number(world: World) -> None:
-    """Every job is drawn, and a command that was refused is drawn again without the option that its error names."""
+    """Every job is drawn, every option that says how sources are read, and windows and chats."""
 
     def drawn(number: int) -> list[str]:
         drawing = Drawing(world, 7, number)
         drawing.begin()
         return [str(drawing.command()) for _ in range(2)]
 
-    cases = [drawn(number) for number in range(240)]
+    cases = [drawn(number) for number in range(300)]
     assert cases[:7] == [drawn(number) for number in range(7)]
     jobs = {command.partition("-m jobs.")[2].partition(" ")[0] for commands in cases for command in commands}
     assert jobs == set(find_jobs())
+    words = {word for commands in cases for command in commands for word in command.split()}
+    assert {flag_of(name) for name in INGEST_ONLY} <= words
+    assert any(word.startswith("tokens:") for word in words)
+
+
+def test_sources_are_of_every_kind(tmp_path: Path) -> None:
+    rng = Random(7)
+    for _ in range(500):
+        draw_source(rng, tmp_path)
+    files = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    assert {*FORMATS, ".gz", ".zst", ".md"} <= {file.suffix for file in files}
+    assert any(data.startswith(b'{"messages"') for data in files.values())
+    wrapped = [data for file, data in files.items() if file.suffix == ".txt" and b"\n\n" in data]
+    assert any(len(line) > 50 for data in wrapped for line in data.splitlines())
 
 
 def test_a_refused_command_is_mended_as_its_error_says(world: World) -> None:
@@ -177,5 +193,9 @@ def test_a_refused_command_is_mended_as_its_error_says(world: World) -> None:
 
     assert mend("--out x: there is no run here") == ""
     assert mend("--units 'x:1': expected LAYER:UNIT") == "--out x"
+    drawing.job = "contrast"
+    assert re.fullmatch(r"--out x --by \w+", mend("--by is missing: name a metadata key"))
+    assert re.fullmatch(r"--out x --by \w+ --a \w+=\w+", mend("--a is missing: name the other group too"))
+    drawing.job, drawing.values = "mine", {"out": "x", "redo": False}
     assert mend("--tag-max-gap 2: is too much; give --word-max-gap 0") == "--out x --word-max-gap 0"
     assert "--redo" in mend("--out x: mine was run with other options; name another --out, or --redo to replace it")

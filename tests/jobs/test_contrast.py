@@ -1,5 +1,6 @@
 """The job contrast: what was planted ranks first, tables can be recomputed, and bad input is said in one line."""
 
+import html
 import json
 import shutil
 from collections.abc import Callable
@@ -10,14 +11,19 @@ import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import fs
 from sklearn.metrics import roc_auc_score
 
+from jobs.browse.server import Browser
 from jobs.contrast import job as contrast
 from jobs.contrast.job import ContrastConfig
+from jobs.report import job as report
+from jobs.report.job import ReportConfig
 from jobs.show import job as show
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError
+from ops.storage.store import Store
 from tests.jobs.finished_runs.contrast import SENTENCES, WORD, probe_quickly
 from tests.jobs.test_dictionaries import FEATURES, LAYER, sparse_dictionary
 from tests.jobs.test_explain import do_item_by_item
@@ -27,8 +33,9 @@ GROUP = f"word={WORD}"
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    probe_quickly(monkeypatch)
+def _quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "on_ray" not in request.fixturenames:  # workers on Ray are processes of their own
+        probe_quickly(monkeypatch)
 
 
 @pytest.fixture(scope="session")
@@ -130,6 +137,26 @@ def test_the_first_line_compares_units_with_rotated_axes_and_words(
     assert f"Separates your groups: higher in {GROUP} (rank 1, matched AUC 1.00)" in capsys.readouterr().out
 
 
+def test_show_report_and_browse_have_the_same_numbers(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    show.JOB.run(show.ShowConfig(out=str(copy), contrast=True, format="json"))
+    facts = json.loads(capsys.readouterr().out)
+    report.JOB.run(ReportConfig(out=str(copy), best=1, neurons=("2:0",), winners=5))
+    pages = Browser(str(copy), 5, 20).pages
+    served = pages.side("contrast")
+    assert served is not None
+    cells = [str(cell) for own in facts["lists"] for row in own["rows"] for cell in row]
+    assert len(cells) > 100
+    for text in ((copy / "report" / "side" / "contrast.html").read_text(), str(served.body)):
+        shown = html.unescape(text)
+        assert [said for said in facts["sentences"] if said not in shown] == []
+        assert {cell for cell in cells if f">{cell}<" not in shown} == set()
+    ranked = f"higher in {GROUP} (rank 1, matched AUC 1.00)"
+    unit = pages.neuron("2-0")
+    assert unit is not None
+    for text in ((copy / "report" / "neurons" / "2-0.html").read_text(), str(unit.body)):
+        assert ranked in html.unescape(text)
+
+
 def test_sentences_of_the_corpus_that_are_scored_again_have_the_same_areas(copy: Path, whole: Path) -> None:
     again(copy, by=("word",), sentences=SENTENCES, no_probes=True)
     for row, known in zip(rows(copy, "units"), rows(whole, "units", "\"group\" like 'word=%'"), strict=True):
@@ -169,6 +196,23 @@ def test_two_workers_give_the_same_rows(whole: Path, copy: Path, capsys: pytest.
     assert "4 contrasts" in capsys.readouterr().err
     with pytest.raises(InputError, match="--redo"):
         again(copy, by=("word",), redo=False)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray", "actors")
+@pytest.mark.parametrize("more", [{"no_probes": True}, {"sentences": 400}], ids=["sample", "scored"])
+def test_two_workers_on_a_run_in_s3_give_the_tables_of_one_on_disk(
+    copy: Path, bucket: str, more: dict[str, Any]
+) -> None:
+    store = Store(f"{bucket}/run")
+    fs.copy_files(str(copy), store.root, destination_filesystem=store.filesystem)
+    options = {"a": (f"word={WORD}",), "b": ("word=other",), **more}
+    again(copy, **options)
+    contrast.JOB.run(ContrastConfig.model_validate({"out": f"{bucket}/run", "workers": 2, "redo": True, **options}))
+    for table in TABLES:
+        found = pq.read_table(f"{store.root}/contrast/{table}", filesystem=store.filesystem)
+        assert found.equals(pq.read_table(copy / "contrast" / table)), table
+    assert store.files("contrast/figures") == Store(str(copy)).files("contrast/figures")
 
 
 def test_the_dry_run_says_what_would_be_done(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

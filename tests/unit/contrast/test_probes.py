@@ -63,6 +63,17 @@ def test_folds_divide_documents_and_inner_halves_divide_training_documents() -> 
     assert sorted(seen) == list(range(600))
 
 
+def test_a_fold_is_left_out_if_its_area_cannot_be_measured() -> None:
+    one, values = planted()
+    alone = np.flatnonzero((one.folds // 2 == 3) & one.is_a)[0]
+    is_a = one.is_a & ((one.folds // 2 != 3) | (one.documents == one.documents[alone]))
+    few = replace(one, is_a=is_a)
+    left_out = one.folds // 2 == 3
+    assert len(list(folds_of(few))) == 4
+    for probe in (unit_probes(few, values), layer_probe(few, values), word_probe(few, ["a cat"] * 600)):
+        assert np.array_equal(np.isnan(probe.held_out).all(1), left_out)
+
+
 def test_one_unit_scores_like_the_planted_one() -> None:
     one, values = planted()
     found = unit_probes(one, values)

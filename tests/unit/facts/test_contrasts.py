@@ -87,3 +87,11 @@ def test_lists_show_units_by_rank_next_to_controls(tmp_path: Path) -> None:
         "mood=glad: 1,200 sentences of 40 documents against 30 of 6; q < 0.05 for 50 of 200 units, 100 of rotated "
         "axes, 0 with permuted labels"
     )
+
+
+def test_probes_without_areas_are_said_and_not_listed(tmp_path: Path) -> None:
+    probes = [probe("words", None, None), probe("units", 1, None), probe("rotated", 1, None)]
+    tables = {"contrast/units": [unit(7, 2, 0.01, 0.6)], "contrast/probes": probes, "contrast/controls": []}
+    found = read_contrasts(write_tables(tmp_path, tables), 10)
+    assert found["sentences"] == ["mood=glad: too few documents for probes."]
+    assert [listed.about[:20] for listed in found["lists"]] == ["mood=glad: 1,200 sen"]
