@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from ops.arrays import Float64s
 from ops.statistics.by_document import areas_by_document
-from ops.statistics.wilson import wilson
+from ops.statistics.interval import wilson
 
 SHIFTS = (0.0, 1.0, 2.0)  # between the means of the sets, in standard deviations: areas of 0.5, 0.76 and 0.92
 WITHIN = (0.0, 0.3)  # share of the variance that is between documents
