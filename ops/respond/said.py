@@ -6,8 +6,8 @@ from ops.errors import counted, visible
 from ops.facts.listing import Listing
 from ops.facts.text import in_brief, plain, short_percent, shorten, tail, wrap
 from ops.respond.common import DRAWS
-from ops.respond.measure import OUTER, TWENTIETH
-from ops.respond.reference import LEAST
+from ops.respond.corpus import LEAST, TWENTIETH
+from ops.respond.tails import OUTER
 from ops.show.listing import lines_of
 from ops.topk.unit_names import UnitNames
 
@@ -28,9 +28,7 @@ def said_of_text(facts: Row, names: UnitNames) -> list[str]:
         said.append(f"It is sentence {facts['sent_id']} of the corpus ({facts['dataset']}), left out of all counts.")
     said += facts["notes"]
     outer, units = facts["outer"], counted(facts["units"], names.one)
-    head = f"{outer:,} of {units} {'is' if outer == 1 else 'are'} in the outer {OUTER:.0%} of the corpus".replace(
-        "%", " %"
-    )
+    head = f"{outer:,} of {units} {_are_outer(outer)}"
     if not facts["reference"]:
         few = f"Fewer than {LEAST} sentences of the activation sample are about as long, so it is compared with none."
         return [*said, f"{head}. {few}"]
@@ -51,15 +49,20 @@ def said_of_text(facts: Row, names: UnitNames) -> list[str]:
 
 def said_of_common(facts: Row, names: UnitNames) -> str:
     """Return in a sentence how many units are outer for most of several texts."""
-    units = counted(facts["units"], names.one)
-    said = f"In common: {units} {'is' if facts['units'] == 1 else 'are'} in the outer {OUTER:.0%}".replace("%", " %")
-    said += f" of the corpus, at one end, for most of the {facts['texts']:,} texts. "
+    said = (
+        f"In common: {counted(facts['units'], names.one)} {_are_outer(facts['units'])}, at one end, for most of the "
+        f"{facts['texts']:,} texts. "
+    )
     if not facts["draws"]:
         return said + "A text without sentences of its length leaves nothing to compare this with."
     return said + (
         f"Of {DRAWS} draws of as many sentences of these lengths, the median has {facts['draws_q50']:,.0f} in common, "
         f"and 95 % have at most {facts['draws_q95']:,.0f}."
     )
+
+
+def _are_outer(units: int) -> str:
+    return f"{'is' if units == 1 else 'are'} in the outer {short_percent(OUTER)} of the corpus"
 
 
 def unit_listing(facts: Row, winners: int, names: UnitNames, about: str) -> Listing:

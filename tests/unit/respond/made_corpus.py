@@ -11,8 +11,7 @@ import torch
 
 from ops.arrays import Bools, Float32s, Int64s
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
-from ops.respond.measure import Corpus
-from ops.respond.reference import Sample
+from ops.respond.corpus import Corpus, Sample
 from ops.respond.tails import Distributions
 from ops.schema import activations_schema
 from ops.topk.neurons import Neurons

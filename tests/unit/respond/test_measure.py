@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from ops.respond.common import DRAWS, Common
-from ops.respond.findings import in_order, unit_rows
-from ops.respond.measure import OUTER, TWENTIETH, Measured, is_outer, measure
-from ops.respond.tails import signed_tails
+from ops.respond.corpus import TWENTIETH
+from ops.respond.findings import unit_rows
+from ops.respond.measure import Measured, measure
+from ops.respond.tails import OUTER, is_outer, signed_tails
 from tests.unit.respond.made_corpus import brute_tails, made_corpus
 
 UNITS, SENTENCES, SAMPLED = 60, 4_000, 1_500
@@ -117,16 +118,14 @@ def test_draws_are_counted_as_texts_are(values: np.ndarray, sampled: np.ndarray)
     loud[sampled] = values[int(np.abs(values).sum(1).argmax())]
     corpus = made_corpus(loud, LENGTHS, sampled[:400])
     common = Common(UNITS, 7)
-    flags = corpus.distributions.add_sentences(
-        loud[sampled[:400]], slice(None), 0.9, np.zeros(400, np.int64), np.full((400, 2), np.inf)
-    )
+    tails = corpus.distributions.tails_of_sentences(loud[sampled[:400]], slice(None)) / 90
     drawn = common.draw([np.arange(100), np.arange(300)])
     assert drawn.shape == (DRAWS, 2)
     assert drawn[:, 0].max() < 100 <= drawn[:, 1].max()
-    common.add_reference(drawn, slice(0, UNITS), flags)
-    common.add_texts(np.full((2, UNITS), 0.5), OUTER)
-    assert set(common.of_draws().tolist()) == {int((flags[0] != 0).sum())}
-    common.add_texts(np.full((1, UNITS), 0.5), OUTER)
+    common.add_draws(drawn, slice(0, UNITS), tails)
+    common.add_texts(np.full((2, UNITS), 0.5))
+    assert set(common.of_draws().tolist()) == {int(is_outer(tails[0]).sum())} != {0}
+    common.add_texts(np.full((1, UNITS), 0.5))
     assert len(common.of_draws()) == 0, "a text without a reference"
 
 
@@ -162,7 +161,6 @@ def test_the_most_unusual_for_its_length_come_first_and_a_family_is_one_line() -
 
 
 def test_units_without_a_tail_are_not_in_the_order() -> None:
-    nan = np.array([[np.nan, 0.5, np.nan, -0.1]])
-    measured = Measured(nan.astype(np.float32), nan, nan, np.full((1, 4), np.nan), np.zeros((1, 4), np.int32), [])
-    assert in_order(measured, 0, np.array([0, 1, 3])).tolist() == [3, 1]
-    assert is_outer(np.array([0.01, -0.01, 0.011, np.nan])).tolist() == [True, True, False, False]
+    nan = np.nan
+    assert [row["unit"] for row in rows_of([nan, 0.5, nan, -0.1], [nan] * 4, {}, None)] == [3, 1]
+    assert is_outer(np.array([0.01, -0.01, 0.011, nan])).tolist() == [True, True, False, False]

@@ -2,8 +2,7 @@ import re
 
 import numpy as np
 
-from ops.respond.measure import Measured
-from ops.respond.table import response_rows
+from ops.respond.measure import Measured, response_rows
 from ops.schema.responses import RESPONSES
 from tests.conftest import ROOT
 from tests.unit.respond.made_corpus import made_corpus
