@@ -1,10 +1,9 @@
 """How well each unit separates two groups of sentences, as they are and matched in length and data set."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 from scipy.stats import rankdata
 
 from ops.arrays import Arrays, Bools, Float64s, Floats, Int64s
@@ -12,7 +11,6 @@ from ops.contrast.groups import Contrast
 from ops.contrast.permutations import Permutations
 from ops.mine.held_out_sets import Matcher
 from ops.patterns.sequences import Sequences
-from ops.sampling import CONTRAST_LABELS
 from ops.shards import spans
 from ops.statistics.association import measures
 from ops.statistics.by_document import areas_by_document
@@ -22,8 +20,6 @@ from ops.statistics.like_area import like_area
 
 UNITS_AT_ONCE = 512  # units whose values are in memory as float64
 PERMUTATIONS = 1_000
-
-Values = Callable[[int, int], Floats]  # returns the values of the units from the first to before the last, [n, units]
 
 
 @dataclass(frozen=True)
@@ -98,34 +94,33 @@ class Separation:
     effect: Float64s
 
 
-def separation(
-    contrast: Contrast, matched: Matched, values: Values, units: int, permutations: Permutations | None, sparse: bool
-) -> Separation:
+def separation(contrast: Contrast, values: Floats | csr_array, permutations: Permutations | None = None) -> Separation:
     """Return how well units separate the groups of a contrast.
 
     Args:
-        contrast, matched: the sentences, and those that match.
-        values: returns the values of some units in the sentences of the contrast.
-        units: the number of units.
+        contrast: the sentences.
+        values: the values of the units in these sentences, `[n, units]`; sparse for features of dictionaries.
         permutations: the permutations of the labels; None if they are not asked for.
-        sparse: whether units are features, which are active in few sentences.
     """
     parts: list[dict[str, Arrays]] = []
-    is_a, documents = contrast.is_a, contrast.documents
-    for first, stop in spans(units, UNITS_AT_ONCE):
-        block = values(first, stop).astype(np.float64)
+    is_a, documents, matched = contrast.is_a, contrast.documents, Matched.of(contrast)
+    of_features = isinstance(values, csr_array)
+    columns = csc_array(values) if of_features else values
+    for first, stop in spans(values.shape[1], UNITS_AT_ONCE):
+        block = columns[:, first:stop]
+        block = block.toarray().astype(np.float64) if of_features else block.astype(np.float64)
         part: dict[str, Arrays] = {"mean_a": block[is_a].mean(0), "mean_b": block[~is_a].mean(0)}
         part["auc"] = areas_by_document(block[is_a], block[~is_a], documents[is_a], documents[~is_a])
         part["matched_auc"], part["p"] = matched.areas(block, documents)
         part["distance"], part["largest"] = np.full(stop - first, np.nan), np.zeros(0)
         if permutations is not None:
             part["distance"], part["largest"] = permutations.standardised(centred_ranks(block), PERMUTATIONS)
-        part |= _active(block > 0, is_a, documents) if sparse else dict.fromkeys(FEATURE, np.full(stop - first, np.nan))
-        parts.append(part)
+        unknown = dict.fromkeys(FEATURE, np.full(stop - first, np.nan))
+        parts.append(part | (_active(block > 0, is_a, documents) if of_features else unknown))
     joined = {name: np.concatenate([part[name] for part in parts], -1) for name in parts[0] if name != "largest"}
     largest = np.maximum.reduce([part["largest"] for part in parts])
     found = Separation(**joined, largest=largest)
-    return replace(found, p=p_values(found.g2, found.effect)) if sparse else found
+    return replace(found, p=p_values(found.g2, found.effect)) if of_features else found
 
 
 FEATURE = ("active_a", "active_b", "lift", "g2", "effect")
@@ -134,19 +129,6 @@ FEATURE = ("active_a", "active_b", "lift", "g2", "effect")
 def centred_ranks(values: Floats) -> Float64s:
     """Return the ranks of each unit's values minus their mean, `[n, units]`; equal values share the mean rank."""
     return np.asarray(rankdata(values, axis=0) - (len(values) + 1) / 2)
-
-
-def with_permuted_labels(contrast: Contrast, permutations: Permutations, seed: int) -> Contrast:
-    """Return a contrast with permuted labels, as a control; a document that holds both groups gets its largest share.
-
-    Args:
-        contrast: the contrast.
-        permutations: its permutations; the permutation drawn here is not among those that p-values are made from.
-        seed: the seed of the draw.
-    """
-    drawn = replace(permutations, seeds=(seed, CONTRAST_LABELS, *permutations.seeds[2:]))
-    (labels,) = next(drawn.drawn(1))
-    return replace(contrast, is_a=labels[permutations.items] > 0.5)
 
 
 def _active(active: Bools, is_a: Bools, documents: Int64s) -> dict[str, Arrays]:
