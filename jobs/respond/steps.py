@@ -33,7 +33,7 @@ from ops.model.token_budget import ON_CPU
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.respond.common import Common
 from ops.respond.corpus import Corpus
-from ops.respond.findings import Explained, add_peaks, common_facts, text_facts, unit_rows
+from ops.respond.findings import add_peaks, common_facts, text_facts, unit_rows, with_explanations
 from ops.respond.measure import Measured, measure, response_rows, text_tails
 from ops.respond.said import lay_out_common, lay_out_text, legend
 from ops.respond.texts import OwnText, TextReader, score_texts, sentences_of_corpus
@@ -46,7 +46,7 @@ from ops.topk.unit_names import unit_names
 MANY = 1_000  # from this many texts on, the engine scores them
 BLOCK = 128  # texts that are measured together, and that a worker scores at a time
 PRINTED = 20  # texts whose neurons are printed; --json and --to have those of all
-READ = ("topk", "neurons", "activations", "corpus")
+READ, EXPLAINED = ("topk", "neurons", "activations", "corpus"), ("explanations", "families")
 Row = dict[str, Any]
 
 
@@ -85,7 +85,7 @@ class Responder:
         model: the new place of the model, if it has moved.
 
     Attributes:
-        corpus, explained, names: what the run knows, and the names of its units.
+        corpus, names: what the run knows, and the names of its units.
 
     Raises:
         InputError: tables are missing, or the model is gone or has changed.
@@ -94,14 +94,14 @@ class Responder:
     def __init__(self, run: RunReader, device: str = "auto", model: str = "") -> None:
         topk, ingest = run.require("topk"), run.require("ingest")
         explains = run.complete("explain")
-        run.check_files("ingest", "topk", *(["explain"] if explains else []), only=(*READ, "explanations", "families"))
+        run.check_files("ingest", "topk", *(["explain"] if explains else []), only=(*READ, *EXPLAINED))
         facts = model_of_topk(run, model)
         tokenizer = Tokenizer(facts)
         if tokenizer.fingerprint != ingest["identity"]["tokenizer"]:
             raise InputError(f"--out {run.store.uri}: the tokenizer of its model has changed since; restore it")
         tables, identity = OpenTables(run.store), topk["identity"]
-        self.corpus, self.names = Corpus.read(tables, topk), unit_names(topk)
-        self.explained = Explained(tables, ["explanations", "families"] if explains else [])
+        self.corpus = Corpus.read(tables, EXPLAINED if explains else (), topk)
+        self.names = unit_names(topk)
         self.sentences, self.fingerprint = int(ingest["counts"]["sentences"]), topk["fingerprint"]
         placement = _placement(device, identity)
         dtype = "float32" if identity["dtype"] == TF32 and placement.device == "cpu" else None
@@ -146,11 +146,10 @@ class Responder:
 
     def facts(self, texts: Sequence[OwnText], measured: Measured, units: Int64s, most: int | None) -> list[Row]:
         """Return what is known of each text (`text_facts`), with its `most` most unusual units, or all if None."""
-        families = self.explained.families(self.corpus.neurons)
-        chosen = [unit_rows(self.corpus, measured, at, units, families, most) for at in range(len(texts))]
+        chosen = [unit_rows(self.corpus, measured, at, units, most) for at in range(len(texts))]
         rows = self._with_peaks(texts, chosen)
         return [
-            text_facts(text, measured, at, self.explained.add(own))
+            text_facts(text, measured, at, with_explanations(self.corpus, own))
             for at, (text, own) in enumerate(zip(texts, rows, strict=True))
         ]
 
@@ -220,7 +219,7 @@ def respond(config: RespondConfig) -> None:
             yield response_rows(corpus, measured, [text.text for text in some], first + 1)
 
     write_responses(config.to, responses(), run.require("topk")["fingerprint"])
-    shared = None if common is None else common_facts(common, corpus, responder.explained, config.top)
+    shared = None if common is None else common_facts(common, corpus, config.top)
     if config.json_:
         found = {"sentences": corpus.distributions.sentences, "winners": corpus.winners, "common": shared}
         print(json.dumps(found | {"texts": facts}, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
@@ -231,7 +230,7 @@ def respond(config: RespondConfig) -> None:
     parts.append([wrap(legend(facts[0], names), width)])
     if len(texts) > len(facts):
         parts.append([f"{len(texts) - len(facts):,} more texts: --json prints them, --to FILE.parquet writes them"])
-    if "explanations" not in responder.explained.names:
+    if "explanations" not in corpus.names:
         parts.append([f"note: this run has no explanations; run atlas explain --out {config.out}"])
     print("\n\n".join("\n".join(lines) for lines in parts))
 

@@ -1,6 +1,6 @@
 """What a run knows of its corpus: distributions, and the sample with which a text of its length is compared."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from ops.respond.tails import Distributions, is_outer
 from ops.schema import layer_columns
 from ops.storage.open_tables import OpenTables
 from ops.topk.activation_sample import sample_of_layer
-from ops.topk.neurons import Neurons, read_neurons
+from ops.topk.neurons import Neurons, neuron_and_pole, read_neurons
 
 MOST, LEAST = 1_000, 200  # sentences of a reference; with fewer than LEAST there is no comparison
 FARTHEST = 0.25  # largest difference in tokens, as a share of the text's own number
@@ -58,13 +58,15 @@ class Corpus:
     """What a run knows of its corpus.
 
     Attributes:
-        tables, neurons: its tables and units.
+        tables, names: its tables, and the names of those of its explanations that it has.
+        neurons: its units.
         distributions, sample: its units' distributions, and its activation sample.
         poles, winners: the poles, and the most winners of each.
         seed: the seed of the run.
     """
 
     tables: OpenTables
+    names: Container[str]
     neurons: Neurons
     distributions: Distributions
     sample: Sample
@@ -73,7 +75,7 @@ class Corpus:
     seed: int
 
     @classmethod
-    def read(cls, tables: OpenTables, topk: dict[str, Any]) -> "Corpus":
+    def read(cls, tables: OpenTables, names: Container[str], topk: dict[str, Any]) -> "Corpus":
         """Return what a run knows; `topk` is the entry of `topk` in run.json."""
         identity, sentences = topk["identity"], int(topk["counts"]["scored"])
         neurons, kept = read_neurons(tables.store), identity["poles"]
@@ -82,7 +84,7 @@ class Corpus:
         poles = ("top", "bottom") if kept == "both" else (kept,)
         k, seed = int(identity["k"]), int(identity["seed"])
         distributions = Distributions.read(tables, neurons, sentences, k, poles, sparse)
-        return cls(tables, neurons, distributions, Sample.read(tables), poles, k, seed)
+        return cls(tables, names, neurons, distributions, Sample.read(tables), poles, k, seed)
 
     def blocks(self) -> Iterator[tuple[slice, Float32s]]:
         """Yield some units at a time: which of all they are, and their activations in the sample, `[sample, units]`."""
@@ -108,3 +110,13 @@ class Corpus:
             both = np.concatenate([smallest, np.where(np.isnan(tails), np.inf, tails)], axis=1)
             smallest = np.partition(both, TWENTIETH - 1, axis=1)[:, :TWENTIETH]
         return outers, smallest.max(1)
+
+    @cached_property
+    def families(self) -> Int64s:
+        """The family of each unit at the bottom and at the top, -1 without one, `[2, units]`."""
+        found = np.full((2, len(self.neurons)), -1)
+        if "families" in self.names:
+            rows = self.tables.read("families", None, ["layer", "unit", "pole", "family"])
+            number, pole = neuron_and_pole(self.neurons.set_numbers(rows))
+            found[pole, number] = rows["family"].to_numpy()
+        return found

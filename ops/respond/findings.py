@@ -1,7 +1,6 @@
 """What is said about each text: how unusual it is, its most unusual units with their explanations, and their peaks."""
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,56 +16,32 @@ from ops.respond.corpus import Corpus
 from ops.respond.measure import Measured, known
 from ops.respond.tails import is_outer
 from ops.respond.texts import OwnText
-from ops.storage.open_tables import OpenTables
 from ops.tokens.read_tokens import read_tokens
 from ops.tokens.winners import Winners
-from ops.topk.neurons import Neurons
 
 Row = dict[str, Any]
 Rows = list[Row]
 
 
-@dataclass(frozen=True)
-class Explained:
-    """What a run says about its units at each pole.
-
-    Attributes:
-        tables: the run's tables.
-        names: the names of the tables that it has.
-    """
-
-    tables: OpenTables
-    names: Container[str]
-
-    def families(self, neurons: Neurons) -> Int64s:
-        """Return the family of each unit at the bottom and at the top, -1 without one, `[2, units]`."""
-        found = np.full((2, len(neurons)), -1)
-        if "families" in self.names:
-            rows = self.tables.read("families", None, [*POLE, "family"])
-            number = neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
-            found[pc.equal(rows["pole"], "top").cast("int8").to_numpy(), number] = rows["family"].to_numpy()
-        return found
-
-    def add(self, rows: Rows) -> Rows:
-        """Return rows of units and poles with the `text` and the `verdict` of the explanation, None without one."""
-        known: dict[Key, Row] = {}
-        for layer in {row["layer"] for row in rows} if "explanations" in self.names else ():
-            units = pa.array({row["unit"] for row in rows if row["layer"] == layer}, pa.int32())
-            where = (pc.field("layer") == layer) & pc.field("unit").isin(units)
-            found = self.tables.read("explanations", where, [*POLE, "text", "verdict"]).to_pylist()
-            known |= {key_of(row): {"explanation": row["text"], "verdict": row["verdict"]} for row in found}
-        none = {"explanation": None, "verdict": None}
-        return [row | known.get(key_of(row), none) for row in rows]
+def with_explanations(corpus: Corpus, rows: Rows) -> Rows:
+    """Return rows of units and poles with the text and the `verdict` of the `explanation`, None without one."""
+    known: dict[Key, Row] = {}
+    for layer in {row["layer"] for row in rows} if "explanations" in corpus.names else ():
+        units = pa.array({row["unit"] for row in rows if row["layer"] == layer}, pa.int32())
+        where = (pc.field("layer") == layer) & pc.field("unit").isin(units)
+        found = corpus.tables.read("explanations", where, [*POLE, "text", "verdict"]).to_pylist()
+        known |= {key_of(row): {"explanation": row["text"], "verdict": row["verdict"]} for row in found}
+    none = {"explanation": None, "verdict": None}
+    return [row | known.get(key_of(row), none) for row in rows]
 
 
-def unit_rows(corpus: Corpus, measured: Measured, text: int, units: Int64s, families: Int64s, most: int | None) -> Rows:
+def unit_rows(corpus: Corpus, measured: Measured, text: int, units: Int64s, most: int | None) -> Rows:
     """Return rows of the units of a text whose tail is known, by `tail_like`, then by `tail`.
 
     Args:
         corpus, measured: the corpus, and how unusual the texts are.
         text: the index of the text.
         units: the units to choose from.
-        families: the family of each unit at the bottom and at the top, -1 without one, `[2, units]`.
         most: the number of rows, one for each family; None for all units, whatever their families.
 
     Returns:
@@ -80,7 +55,7 @@ def unit_rows(corpus: Corpus, measured: Measured, text: int, units: Int64s, fami
     is_top = np.where(np.isnan(like), tail, like) > 0
     outer, place = is_outer(tail), np.arange(len(units))
     # Units without a family, and all units if all are listed, are families of their own.
-    family = families[is_top.astype(int), units] if most is not None else np.full(len(units), -1)
+    family = corpus.families[is_top.astype(int), units] if most is not None else np.full(len(units), -1)
     _, first, number = np.unique(np.where(family < 0, -1 - place, family), return_index=True, return_inverse=True)
     alike = np.bincount(number, outer)[number] - outer
     layers, within = corpus.neurons.layer_and_unit(units)
@@ -144,7 +119,7 @@ def text_facts(text: OwnText, measured: Measured, at: int, rows: Rows) -> Row:
     }  # fmt: skip
 
 
-def common_facts(common: Common, corpus: Corpus, explained: Explained, most: int) -> Row:
+def common_facts(common: Common, corpus: Corpus, most: int) -> Row:
     """Return what texts have in common, as JSON; at most `most` units, and how many units draws of sentences share."""
     units, draws = common.units(), common.of_draws()
     layers, within = corpus.neurons.layer_and_unit(np.array([unit for unit, _, _ in units[:most]], np.int64))
@@ -155,5 +130,5 @@ def common_facts(common: Common, corpus: Corpus, explained: Explained, most: int
     return {
         "texts": common.texts, "units": len(units), "draws": len(draws),
         "draws_q50": float(np.median(draws)) if len(draws) else None,
-        "draws_q95": float(np.quantile(draws, 0.95)) if len(draws) else None, "rows": explained.add(rows),
+        "draws_q95": float(np.quantile(draws, 0.95)) if len(draws) else None, "rows": with_explanations(corpus, rows),
     }  # fmt: skip

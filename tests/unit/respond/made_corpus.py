@@ -86,7 +86,7 @@ def made_corpus(
     ]))  # fmt: skip
     tables: Any = MadeTables({"neurons": table, "topk": topk, "activations": _sample(values, sampled, neurons, sparse)})
     known = Distributions.read(tables, neurons, len(values), k, poles, sparse)
-    return Corpus(tables, neurons, known, Sample(sampled, lengths[sampled]), poles, k, 7)
+    return Corpus(tables, (), neurons, known, Sample(sampled, lengths[sampled]), poles, k, 7)
 
 
 def _sample(values: Float32s, sampled: Int64s, neurons: Neurons, sparse: bool) -> pa.Table:

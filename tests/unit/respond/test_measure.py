@@ -1,4 +1,7 @@
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ops.respond.common import DRAWS, Common
@@ -6,9 +9,10 @@ from ops.respond.corpus import TWENTIETH
 from ops.respond.findings import unit_rows
 from ops.respond.measure import Measured, measure
 from ops.respond.tails import OUTER, is_outer, signed_tails
-from tests.unit.respond.made_corpus import brute_tails, made_corpus
+from tests.unit.respond.made_corpus import MadeTables, brute_tails, made_corpus
 
 UNITS, SENTENCES, SAMPLED = 60, 4_000, 1_500
+COLUMNS = ("layer", "unit", "pole", "family")
 
 
 def correlated(seed: int, sentences: int = SENTENCES) -> np.ndarray:
@@ -136,9 +140,10 @@ def rows_of(
     corpus = made_corpus(values, np.full(300, 9), np.arange(300))
     shown, tails = np.array([tail]), np.array([like])
     measured = Measured(values[:1], shown, shown, tails, np.arange(len(tail), dtype=np.int32)[None], [])
-    codes = np.full((2, len(tail)), -1)
-    codes[:, list(families)] = list(families.values())
-    return unit_rows(corpus, measured, 0, np.arange(len(tail)), codes, most)
+    rows = [{"layer": 1, "unit": u, "pole": p, "family": f} for u, f in families.items() for p in ("bottom", "top")]
+    table = pa.Table.from_pylist(rows, pa.schema({n: pa.string() if n == "pole" else pa.int32() for n in COLUMNS}))
+    corpus = replace(corpus, tables=MadeTables({"families": table}), names={"families"})
+    return unit_rows(corpus, measured, 0, np.arange(len(tail)), most)
 
 
 def test_the_most_unusual_for_its_length_come_first_and_a_family_is_one_line() -> None:
