@@ -1,7 +1,6 @@
 """Texts of the user's own, cleaned, tokenized and scored as those of the corpus were."""
 
-import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Float32s, Int32s
-from ops.corpus.clean_text import clean_sentence, normalize
-from ops.corpus.sentences import MIN_TOKENS, has_only_unknown
+from ops.corpus.sentences import MIN_TOKENS, clean, has_only_unknown, make_splitter
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.corpus.token_windows import window_size
 from ops.errors import InputError, counted
@@ -77,10 +75,9 @@ class TextReader:
 
     def __init__(self, tokenizer: Tokenizer, split: str) -> None:
         self._tokenizer, self._is_split, self._splitter = tokenizer, split == "sentences", SentenceSplitter()
-        is_windows = window_size(split) is not None  # windows keep white space and line ends
+        self._clean = partial(clean, splitter=make_splitter(split, tokenizer))
+        is_windows = window_size(split) is not None  # which keep line ends
         self._annotator = Annotator(BLANK, self._splitter.split if is_windows else None)
-        clean: Callable[[str], str] = partial(unicodedata.normalize, "NFC") if is_windows else normalize
-        self._clean = clean_sentence if self._is_split else clean
 
     def read(self, texts: Iterable[str], split: bool = False) -> list[OwnText]:
         """Return the texts, or with `split` their sentences.
@@ -89,12 +86,12 @@ class TextReader:
             InputError: a text is empty, or has only tokens that the model does not know.
         """
         pieces = [piece for text in texts for piece in (self._splitter.split(text) if split else [text]) or [""]]
-        clean = [self._clean(piece) for piece in pieces]
-        placed = self._tokenizer.encode_with_spans(clean)
-        words = [annotation.words for annotation in self._annotator.annotate(clean)]
+        cleaned = [self._clean(piece) for piece in pieces]
+        placed = self._tokenizer.encode_with_spans(cleaned)
+        words = [annotation.words for annotation in self._annotator.annotate(cleaned)]
         return [
             OwnText(text, tokens, word_spans(text, own), self._notes(text, tokens, split))
-            for text, tokens, own in zip(clean, placed, words, strict=True)
+            for text, tokens, own in zip(cleaned, placed, words, strict=True)
         ]
 
     def _notes(self, text: str, placed: PlacedTokens, split: bool) -> tuple[str, ...]:
