@@ -1,6 +1,6 @@
 """How well each unit separates two groups of sentences, as they are and matched in length and data set."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
@@ -104,9 +104,9 @@ def separation(contrast: Contrast, values: Floats | csr_array, permutations: Per
     """
     parts: list[dict[str, Arrays]] = []
     is_a, documents, matched = contrast.is_a, contrast.documents, Matched.of(contrast)
-    of_features = isinstance(values, csr_array)
+    of_features, width = isinstance(values, csr_array), values.shape[1]
     columns = csc_array(values) if of_features else values
-    for first, stop in spans(values.shape[1], UNITS_AT_ONCE):
+    for first, stop in spans(width, UNITS_AT_ONCE):
         block = columns[:, first:stop]
         block = block.toarray().astype(np.float64) if of_features else block.astype(np.float64)
         part: dict[str, Arrays] = {"mean_a": block[is_a].mean(0), "mean_b": block[~is_a].mean(0)}
@@ -115,15 +115,14 @@ def separation(contrast: Contrast, values: Floats | csr_array, permutations: Per
         part["distance"], part["largest"] = np.full(stop - first, np.nan), np.zeros(0)
         if permutations is not None:
             part["distance"], part["largest"] = permutations.standardised(centred_ranks(block), PERMUTATIONS)
-        unknown = dict.fromkeys(FEATURE, np.full(stop - first, np.nan))
-        parts.append(part | (_active(block > 0, is_a, documents) if of_features else unknown))
+        parts.append(part)
     joined = {name: np.concatenate([part[name] for part in parts], -1) for name in parts[0] if name != "largest"}
-    largest = np.maximum.reduce([part["largest"] for part in parts])
-    found = Separation(**joined, largest=largest)
-    return replace(found, p=p_values(found.g2, found.effect)) if of_features else found
-
-
-FEATURE = ("active_a", "active_b", "lift", "g2", "effect")
+    joined["largest"] = np.maximum.reduce([part["largest"] for part in parts])
+    if of_features:
+        joined |= _of_features(csr_array(values > 0, dtype=np.float64), is_a, documents)
+        return Separation(**joined | {"p": p_values(joined["g2"], joined["effect"])})
+    unknown = dict.fromkeys(("active_a", "active_b", "lift", "g2", "effect"), np.full(width, np.nan))
+    return Separation(**joined, **unknown)
 
 
 def centred_ranks(values: Floats) -> Float64s:
@@ -131,26 +130,25 @@ def centred_ranks(values: Floats) -> Float64s:
     return np.asarray(rankdata(values, axis=0) - (len(values) + 1) / 2)
 
 
-def _active(active: Bools, is_a: Bools, documents: Int64s) -> dict[str, Arrays]:
+def _of_features(active: csr_array, is_a: Bools, documents: Int64s) -> dict[str, Arrays]:
     """Return the measures of features by the sentences in which they are active, `[features]` each.
 
     The design effect of the difference of two shares is the mean of the effects in both groups, weighted by 1 / n.
     """
-    rows = csr_array(active.astype(np.float64))
-    counts, sizes = [np.asarray(rows[group].sum(0), np.int64) for group in (is_a, ~is_a)], [is_a.sum(), (~is_a).sum()]
-    found = measures(counts[0], sizes[0], counts[1], sizes[1])
-    share = sum(counts) / len(is_a)
+    counts = [np.asarray(active[group].sum(0), np.int64) for group in (is_a, ~is_a)]
+    sizes = [is_a.sum(), (~is_a).sum()]
+    found, share = measures(counts[0], sizes[0], counts[1], sizes[1]), sum(counts) / len(is_a)
     effects = []
     for group, count, n in zip((is_a, ~is_a), counts, sizes, strict=True):
         _, number = np.unique(documents[group], return_inverse=True)
         w = np.bincount(number).astype(np.float64)
-        by_document = csr_array((np.ones(n), (number, np.arange(n))), shape=(len(w), n)) @ rows[group]
+        by_document = csr_array((np.ones(n), (number, np.arange(n))), shape=(len(w), n)) @ active[group]
         squares, products = by_document.power(2).sum(0), w @ by_document
         having = np.asarray((by_document > 0).sum(0))
         effects.append(design_effects(count, n, share, having, squares, products, len(w), (w**2).sum()))
     with np.errstate(invalid="ignore"):
         effect = (effects[0] / sizes[0] + effects[1] / sizes[1]) / (1 / sizes[0] + 1 / sizes[1])
-    g2, lift = found.g2, found.lift
     return {
-        "active_a": counts[0] / sizes[0], "active_b": counts[1] / sizes[1], "lift": lift, "g2": g2, "effect": effect,
+        "active_a": counts[0] / sizes[0], "active_b": counts[1] / sizes[1], "lift": found.lift, "g2": found.g2,
+        "effect": effect,
     }  # fmt: skip
