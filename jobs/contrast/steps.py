@@ -101,19 +101,17 @@ def check_groups(config: ContrastConfig) -> None:
     Raises:
         InputError: no groups are named, or in several ways, or one of them is missing.
     """
-    ways = {"--by": config.by, "--a": config.a or config.b, "--a-texts": config.a_texts or config.b_texts}
-    named = [flag for flag, given in ways.items() if given]
+    ways = {"--by": [config.by], "--a": [config.a, config.b], "--a-texts": [config.a_texts, config.b_texts]}
+    named = [flag for flag, groups in ways.items() if any(groups)]
     if not named:
         raise InputError(
             "--by is missing: name a metadata key, or --a KEY=VALUE and --b KEY=VALUE, or --a-texts and --b-texts"
         )
     if len(named) > 1:
         raise InputError(f"{named[1]} with {named[0]}: each names the groups; leave one of them out")
-    pairs: dict[str, Any] = {"--a": config.a, "--b": config.b} if named == ["--a"] else {}
-    pairs |= {"--a-texts": config.a_texts, "--b-texts": config.b_texts} if named == ["--a-texts"] else {}
-    missing = [flag for flag, given in pairs.items() if not given]
-    if missing:
-        raise InputError(f"{missing[0]} is missing: name the other group too")
+    for letter, group in zip("ab", ways[named[0]], strict=False):
+        if not group:
+            raise InputError(f"{named[0].replace('a', letter, 1)} is missing: name the other group too")
     for flag, conditions in (("--a", config.a), ("--b", config.b)):
         for text in conditions:
             parse_condition(flag, text)

@@ -79,11 +79,10 @@ class Corpus:
         """Return what a run knows; `topk` is the entry of `topk` in run.json."""
         identity, sentences = topk["identity"], int(topk["counts"]["scored"])
         neurons, kept = read_neurons(tables.store), identity["poles"]
-        names = tables.dataset("activations").schema.names
-        sparse = len(layer_columns(neurons.layers[0], names)) > 1
+        columns = layer_columns(neurons.layers[0], tables.dataset("activations").schema.names)
         poles = ("top", "bottom") if kept == "both" else (kept,)
         k, seed = int(identity["k"]), int(identity["seed"])
-        distributions = Distributions.read(tables, neurons, sentences, k, poles, sparse)
+        distributions = Distributions.read(tables, neurons, sentences, k, poles, len(columns) > 1)
         return cls(tables, names, neurons, distributions, Sample.read(tables), poles, k, seed)
 
     def blocks(self) -> Iterator[tuple[slice, Float32s]]:

@@ -96,7 +96,7 @@ def measure(
     if common is not None:
         common.add_texts(tail)
     ordered = np.sort(np.abs(tail), axis=1)[:, :TWENTIETH]  # NaN comes last
-    outers, twentieths = corpus.wholes if any(map(len, nearest)) else (np.zeros(0), np.zeros(0))
+    outers, twentieths = corpus.wholes if any(map(len, nearest)) else (np.zeros(0, np.int64), np.zeros(0))
     wholes = [
         Whole(int(is_outer(own_tails).sum()), float(smallest[-1]), outers[chosen], twentieths[chosen],
               corpus.sample.lengths[chosen])
@@ -117,7 +117,9 @@ def text_tails(corpus: Corpus, values: Float32s, own: Sequence[int]) -> tuple[Fl
         as_last = values[at] == threshold[at[1]]
         counts[pole][at] = np.where(as_last, np.maximum(counts[pole][at], reached), reached)
         ranks[pole][at] = rank
-    tail = of.known(signed_tails(*counts.values(), of.sentences - is_own, of.sparse), values, slice(None))
+    tail = of.known(
+        signed_tails(counts["top"], counts["bottom"], of.sentences - is_own, of.sparse), values, slice(None)
+    )
     return tail, np.where(tail > 0, ranks["top"], np.where(tail < 0, ranks["bottom"], 0))
 
 

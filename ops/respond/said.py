@@ -65,24 +65,6 @@ def _are_outer(units: int) -> str:
     return f"{'is' if units == 1 else 'are'} in the outer {short_percent(OUTER)} of the corpus"
 
 
-def unit_listing(facts: Row, winners: int, names: UnitNames, about: str) -> Listing:
-    """Return the list of a text's units, without their explanations.
-
-    Args:
-        facts: the facts, as `text_facts` returns them.
-        winners: the number of winners of a pole.
-        names: the names of the run's units.
-        about: what the list shows.
-    """
-    has_like, has_family = bool(facts["reference"]), any(row["alike"] for row in facts["rows"])
-    columns = [
-        (names.one, "{layer}:{unit} {pole}"), ("activation", "{activation:activation}"), ("z", "{z:+.1f}"),
-        ("tail", "{tail:tail}"), *([("like", "{tail_like:tail}")] if has_like else []), ("winner", "{winner}"),
-        ("peak", "{peak_said}"), *([("family", "{alike_said}")] if has_family else []),
-    ]  # fmt: skip
-    return Listing.of(about, columns, [row | _said(row, winners) for row in facts["rows"]])
-
-
 def legend(facts: Row, names: UnitNames) -> str:
     """Return what the columns of the list of a text's units mean."""
     one, has_family = names.one, any(row["alike"] for row in facts["rows"])
@@ -98,27 +80,24 @@ def legend(facts: Row, names: UnitNames) -> str:
     return "; ".join(said)
 
 
-def common_listing(facts: Row, names: UnitNames) -> Listing:
-    """Return the list of the units that texts have in common, without their explanations."""
-    columns = [(names.one, "{layer}:{unit} {pole}"), ("texts", "{texts:,} of {all:,}")]
-    return Listing.of("", columns, [row | {"all": facts["texts"]} for row in facts["rows"]])
-
-
-def responds_to(row: Row) -> str:
-    """Return the explanation of a unit and pole without its numbers, or an empty text."""
-    return f"{plain(row['verdict'])}: {in_brief(row['explanation'])}" if row["explanation"] else ""
-
-
 def lay_out_text(facts: Row, winners: int, names: UnitNames, width: int, layer: int | None = None) -> list[str]:
     """Return a text, what is said of it, and its units, as lines.
 
     Args:
-        facts, winners, names: as for `unit_listing`.
+        facts: the facts, as `text_facts` returns them.
+        winners: the number of winners of a pole.
+        names: the names of the run's units.
         width: characters per line.
         layer: the layer to which the list is limited; None for all.
     """
-    of = "" if layer is None else f" of layer {layer}"
-    listing = unit_listing(facts, winners, names, f"Its most unusual {names.many}{of}")
+    has_family = any(row["alike"] for row in facts["rows"])
+    columns = [
+        (names.one, "{layer}:{unit} {pole}"), ("activation", "{activation:activation}"), ("z", "{z:+.1f}"),
+        ("tail", "{tail:tail}"), *([("like", "{tail_like:tail}")] if facts["reference"] else []),
+        ("winner", "{winner}"), ("peak", "{peak_said}"), *([("family", "{alike_said}")] if has_family else []),
+    ]  # fmt: skip
+    about = f"Its most unusual {names.many}{'' if layer is None else f' of layer {layer}'}"
+    listing = Listing.of(about, columns, [row | _said(row, winners) for row in facts["rows"]])
     said = [f'"{visible(facts["text"])}"', *said_of_text(facts, names)]
     lines = [line for one in said for line in wrap(one, width).split("\n")]
     return [*lines, *_with_explanations(listing, facts["rows"], width)]
@@ -126,16 +105,19 @@ def lay_out_text(facts: Row, winners: int, names: UnitNames, width: int, layer: 
 
 def lay_out_common(facts: Row, names: UnitNames, width: int) -> list[str]:
     """Return what several texts have in common, as lines."""
+    columns = [(names.one, "{layer}:{unit} {pole}"), ("texts", "{texts:,} of {all:,}")]
+    listing = Listing.of("", columns, [row | {"all": facts["texts"]} for row in facts["rows"]])
     lines = wrap(said_of_common(facts, names), width).split("\n")
     more = [f"and {facts['units'] - len(facts['rows']):,} more"] if facts["units"] > len(facts["rows"]) else []
-    return [*lines, *_with_explanations(common_listing(facts, names), facts["rows"], width), *more]
+    return [*lines, *_with_explanations(listing, facts["rows"], width), *more]
 
 
 def _with_explanations(listing: Listing, rows: list[Row], width: int) -> list[str]:
-    """Return the lines of a list, with the explanation of each row below it."""
+    """Return the lines of a list, with the explanation of each row, without its numbers, below it."""
     lines = lines_of(listing, width)
     for place, row in reversed([*enumerate(rows, len(lines) - len(rows) + 1)]):
-        if said := responds_to(row):
+        if row["explanation"]:
+            said = f"{plain(row['verdict'])}: {in_brief(row['explanation'])}"
             lines.insert(place, shorten(f"{'':{INDENT}}{visible(said)}", width))
     return lines
 

@@ -204,7 +204,8 @@ def score_batches(
         batches: the places of each batch's sentences among all of them, and their tokens.
         sentences: the number of sentences.
     """
-    values, reasons = np.zeros((sentences, 0), np.float32), {}
+    values = np.zeros((sentences, 0), np.float32)
+    reasons: dict[int, str] = {}
     for places, tokens in batches:
         found, _, why = score_batch(scorer, tokens)
         if not values.shape[1]:
