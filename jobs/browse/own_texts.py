@@ -64,6 +64,7 @@ class OwnTexts:
             self._responder, self._pages = None, None
             self._responder = Responder(RunReader(self._out, create=False))
         if self._pages is not pages:
-            known = {"tables": pages.facts.tables, "names": pages.facts.table_names}
-            self._responder.corpus, self._pages = replace(self._responder.corpus, **known), pages
+            tables, names = pages.facts.tables, pages.facts.table_names
+            self._responder.corpus = replace(self._responder.corpus, tables=tables, names=names)
+            self._pages = pages
         return self._responder

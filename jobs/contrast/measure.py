@@ -25,6 +25,7 @@ from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 
 Found = TypeVar("Found", Separation, Scores)
+Layer = TypeVar("Layer", int, int | None)
 
 
 def units_file(item: Item) -> Output:
@@ -43,11 +44,9 @@ def _by_basis(found: Mapping[str, Found]) -> pa.Table:
     return write_arrays(**{f"{basis}.{name}": own for basis, of in found.items() for name, own in vars(of).items()})
 
 
-def read_found(
-    store: Store, files: Mapping[int | None, Output], kind: type[Found]
-) -> dict[str, dict[int | None, Found]]:
+def read_found(store: Store, files: Mapping[Layer, Output], kind: type[Found]) -> dict[str, dict[Layer, Found]]:
     """Return what was found in each basis and layer, given the file of each layer."""
-    found: dict[str, dict[int | None, Found]] = {}
+    found: dict[str, dict[Layer, Found]] = {}
     for layer, table in zip(files, read_partials(store, files.values()), strict=True):
         by_basis: dict[str, dict[str, object]] = {}
         for name, values in read_arrays(table).items():

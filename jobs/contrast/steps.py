@@ -160,7 +160,8 @@ def contrasts_of(
         InputError: the groups do not exist, overlap, or are too small.
     """
     if config.a_texts:
-        one, notes = contrast_of_texts(*tables, names, config.seed)
+        a_texts, b_texts = tables
+        one, notes = contrast_of_texts(a_texts, b_texts, names, config.seed)
         return [one], notes
     (sentences,) = tables
     if config.a:
@@ -193,11 +194,12 @@ class ContrastJob:
 
     def steps(self) -> Steps:
         """Yield the steps, write the tables and figures, and return the counts."""
-        tables = [self.sentences]
+        tables: list[pa.Table] = [self.sentences]
         if self.sentences is None:
             yield [self._text_step()]
             tables = self._groups_of_texts()
-        rows, items = np.arange(sum(map(len, tables))), []
+        rows = np.arange(sum(map(len, tables)))
+        items: list[Item] = []
         if self.placement is not None:
             items = self._blocks(tables)
             steps = [self._score_step(model, items) for model in self.models]

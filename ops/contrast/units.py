@@ -104,11 +104,10 @@ def separation(contrast: Contrast, values: Floats | csr_array, permutations: Per
     """
     parts: list[dict[str, Arrays]] = []
     is_a, documents, matched = contrast.is_a, contrast.documents, Matched.of(contrast)
-    of_features, width = isinstance(values, csr_array), values.shape[1]
-    columns = csc_array(values) if of_features else values
+    columns, width = csc_array(values) if isinstance(values, csr_array) else values, values.shape[1]
     for first, stop in spans(width, UNITS_AT_ONCE):
-        block = columns[:, first:stop]
-        block = block.toarray().astype(np.float64) if of_features else block.astype(np.float64)
+        some = columns[:, first:stop]
+        block = np.asarray(some.toarray() if isinstance(some, csc_array) else some, np.float64)
         part: dict[str, Arrays] = {"mean_a": block[is_a].mean(0), "mean_b": block[~is_a].mean(0)}
         part["auc"] = areas_by_document(block[is_a], block[~is_a], documents[is_a], documents[~is_a])
         part["matched_auc"], part["p"] = matched.areas(block, documents)
@@ -118,7 +117,7 @@ def separation(contrast: Contrast, values: Floats | csr_array, permutations: Per
         parts.append(part)
     joined = {name: np.concatenate([part[name] for part in parts], -1) for name in parts[0] if name != "largest"}
     joined["largest"] = np.maximum.reduce([part["largest"] for part in parts])
-    if of_features:
+    if isinstance(values, csr_array):
         joined |= _of_features(csr_array(values > 0, dtype=np.float64), is_a, documents)
         return Separation(**joined | {"p": p_values(joined["g2"], joined["effect"])})
     unknown = dict.fromkeys(("active_a", "active_b", "lift", "g2", "effect"), np.full(width, np.nan))

@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -146,8 +147,8 @@ def rows_of(
     measured = Measured(values[:1], shown, shown, tails, np.arange(len(tail), dtype=np.int32)[None], [])
     rows = [{"layer": 1, "unit": u, "pole": p, "family": f} for u, f in families.items() for p in ("bottom", "top")]
     table = pa.Table.from_pylist(rows, pa.schema({n: pa.string() if n == "pole" else pa.int32() for n in COLUMNS}))
-    corpus = replace(corpus, tables=MadeTables({"families": table}), names={"families"})
-    return unit_rows(corpus, measured, 0, np.arange(len(tail)), most)
+    tables: Any = MadeTables({"families": table})
+    return unit_rows(replace(corpus, tables=tables, names={"families"}), measured, 0, np.arange(len(tail)), most)
 
 
 def test_the_most_unusual_for_its_length_come_first_and_a_family_is_one_line() -> None:

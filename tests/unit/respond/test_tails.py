@@ -25,9 +25,10 @@ def bin_shares(corpus: Corpus, values: np.ndarray) -> np.ndarray:
 
     def of_side(side: Literal["left", "right"]) -> np.ndarray:
         ends = zip(known.ends, values.T, strict=True)
-        return np.take_along_axis(counts, np.array([np.searchsorted(own[1:-1], x, side) for own, x in ends]), 1)
+        bins = np.array([np.searchsorted(own[1:-1], x, side) for own, x in ends])
+        return np.asarray(np.take_along_axis(counts, bins, 1))
 
-    return 2 * (np.maximum(of_side("left"), of_side("right")).T + 1) / known.sentences
+    return np.asarray(2 * (np.maximum(of_side("left"), of_side("right")).T + 1) / known.sentences)
 
 
 @given(st.integers(0, 1_000), st.booleans(), st.sampled_from([5, 60, 400]), st.sampled_from([1, 7, 40]))
