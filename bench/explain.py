@@ -36,7 +36,7 @@ from jobs.mine.steps import baseline_blocks
 from jobs.run import job as run
 from jobs.run_folder.stages import CODES
 from jobs.stage.step import Step
-from ops.explain.controlled_units import CARDED
+from ops.explain.controls import CARDED
 from ops.explain.families import Pairs
 from ops.model.load import read_facts
 from ops.sentences.local_copy import open_sentences

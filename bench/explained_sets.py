@@ -23,7 +23,7 @@ from jobs.stage.checks import recorded_model
 from jobs.stage.scored import Scored
 from ops.arrays import Int8s, Int64s
 from ops.compare.activation_vectors import neuron_vectors, sampled_sentences
-from ops.explain.controlled_units import Controls
+from ops.explain.controls import Controls
 from ops.explain.explain import Assessed, NeuronExplainer, known_rows
 from ops.explain.families import Pairs, vector_pairs
 from ops.explain.find import Literals

@@ -16,8 +16,7 @@ from bench.passes import padded, read_plainly, tokenized
 from bench.timing import interleaved, processor_ratio
 from ops.model.head_projections import PROJECTIONS, head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
-from ops.psi.contextual import ContextualPsi
-from ops.psi.psi import VALUES
+from ops.psi.psi import VALUES, ContextualPsi
 from ops.reducers.grouped_moments import GroupedSums
 
 TARGET, TOLERANCE = 1.25, 1e-4

@@ -8,7 +8,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from ops.corpus.split_sentences import SentenceSplitter
-from ops.sources.docstrings.packages import pydocs_pieces, read_pydocs
+from ops.sources.docstrings import pydocs_pieces, read_pydocs
 from ops.sources.rows import Row
 
 

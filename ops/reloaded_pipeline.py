@@ -13,10 +13,10 @@ MOST_NEW_STRINGS = 100_000  # about 50 MB
 
 
 class ReloadedPipeline:
-    """Loads a pipeline, and loads it again before a use once it has stored `most_new` strings more than at first."""
+    """Loads a pipeline, and loads it again before a use once it has stored many strings more than at first."""
 
-    def __init__(self, load: Callable[[], Language], most_new: int = MOST_NEW_STRINGS) -> None:
-        self._load, self._most_new = load, most_new
+    def __init__(self, load: Callable[[], Language]) -> None:
+        self._load = load
         self._pipeline: Language | None = None
         self._most = 0
 
@@ -29,5 +29,5 @@ class ReloadedPipeline:
                 gc.unfreeze()
                 gc.collect()
             self._pipeline = self._load()
-            self._most = len(self._pipeline.vocab.strings) + self._most_new
+            self._most = len(self._pipeline.vocab.strings) + MOST_NEW_STRINGS
         return self._pipeline

@@ -72,12 +72,14 @@ def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expecte
     selected = [expected // len(shards)] * len(shards)
     if not stage.run.is_expected("topk"):
         by_dataset = bool(scored.identity.get("k_per_dataset"))
-        marked = mark_sentences(store, shards, config.scope == "all", config.baseline_size, config.seed, by_dataset)
-        selected = [int(np.count_nonzero(marked.marks[slice(*shards.span(i))])) for i in range(len(shards))]
+        marks, wins = mark_sentences(
+            store, shards, config.scope == "all", config.baseline_size, config.seed, by_dataset
+        )
+        selected = [int(np.count_nonzero(marks[slice(*shards.span(i))])) for i in range(len(shards))]
         if not stage.is_planned:
-            store.commit(MARKS, marked.marks.tofile)
-            store.commit(WINS, marked.wins.tofile)
-        del marked
+            store.commit(MARKS, marks.tofile)
+            store.commit(WINS, wins.tofile)
+        del marks, wins
     items = [{"shard": i, "span": shards.span(i), "sentences": number} for i, number in enumerate(selected)]
     of_windows = window_size(stage.run.require("ingest")["identity"]["split"]) is not None
     yield [

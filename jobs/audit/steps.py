@@ -30,7 +30,7 @@ from ops.audit.divisions import LEAST_WINNERS, Division
 from ops.audit.verdict import VERDICTS
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.errors import InputError, counted
-from ops.explain.controlled_units import Controls
+from ops.explain.controls import Controls
 from ops.explain.explain import known_rows
 from ops.explain.find import Literals
 from ops.explain.incidence import incidence

@@ -1,7 +1,6 @@
 """The part `ablation` of `compare`: the effect on other neurons of setting a property's top neurons to their mean."""
 
 from dataclasses import asdict
-from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -12,11 +11,11 @@ from jobs.compare.parts import ModelArgs, begin_part
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
-from jobs.stage.outputs import partial_file, read_partials, whole_table
+from jobs.stage.outputs import file_of, read_partials
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
-from jobs.stage.step import Made, Steps
+from jobs.stage.step import Steps
 from ops import sampling
 from ops.compare.ablation import TABLE, Ablator, Chosen, Effect, ablation_table, choose_neurons, matched_neurons
 from ops.compare.activation_vectors import sampled_texts
@@ -29,7 +28,6 @@ from ops.shards import spans
 from ops.topk.silent import read_silent
 
 NEURONS_PER_BLOCK = 4  # neurons in one item
-block_file = partial(partial_file, TABLE, "block")  # the effects of a block of neurons, each set to its mean
 
 
 def ablation(config: CompareConfig, run: Run) -> None:
@@ -41,10 +39,8 @@ def ablation(config: CompareConfig, run: Run) -> None:
     if stage is None:
         return
     scored = Scored.of(run)
-    args = ModelArgs(
-        store=stage.store, neurons=scored.neurons, seed=config.seed, facts=facts,
-        scoring=run_scoring(scored.identity, placement, config.dtype), placement=placement,
-    )  # fmt: skip
+    scoring = run_scoring(scored.identity, placement, config.dtype)
+    args = ModelArgs.of(config, stage, facts, scoring, placement)
     chosen = choose(config, args)
     random = len(chosen.neurons) - len(chosen.random)
     note = f"{len(chosen.random):,} neurons of {len(chosen.properties):,} properties and {random:,} random ones"
@@ -79,20 +75,16 @@ def ablation_steps(args: ModelArgs, stage: Stage, chosen: Chosen, sentences: int
         {"block": i, "neurons": neurons[first:stop]}
         for i, (first, stop) in enumerate(spans(len(neurons), NEURONS_PER_BLOCK))
     ]
-    yield [
-        args.model_step(
-            TABLE, len(neurons) * sentences, name="compare: ablation", items=blocks, worker=AblationWorker,
-            args={"args": args, "sentences": sentences}, outputs=lambda item: [block_file(item["block"])],
-            unit="blocks of neurons",
-        )
-    ]  # fmt: skip
+    step = args.model_step(
+        TABLE, len(neurons) * sentences, name="compare: ablation", items=blocks, worker=AblationWorker,
+        args={"args": args, "sentences": sentences}, outputs=file_of(TABLE, "block"), unit="blocks of neurons",
+    )  # fmt: skip
+    yield [step]
     effects = {
-        row.pop("neuron"): Effect(**row)
-        for table in read_partials(store, [block_file(item["block"]) for item in blocks])
-        for row in table.to_pylist()
+        row.pop("neuron"): Effect(**row) for table in read_partials(store, step.files) for row in table.to_pylist()
     }
     table = ablation_table(chosen, effects, args.neurons, sentences)
-    whole_table(TABLE).commit(store, table, stage.fingerprint)
+    stage.write(TABLE, table)
     layers, units = (numbers.tolist() for numbers in args.neurons.layer_and_unit(np.arange(len(args.neurons))))
     names = list(zip(layers, units, strict=True))
     null = {names[neuron]: {names[i]: effects[i] for i in drawn} for neuron, drawn in chosen.random.items()}
@@ -111,7 +103,7 @@ class AblationWorker:
         texts = sampled_texts(store, sentences, args.seed, sampling.ABLATED_SENTENCES)
         self.ablator = Ablator(args.facts, args.scoring, neurons, columns["mean"], std, texts, budget)
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Measure the effects of the neurons of one block."""
         effects = [{"neuron": neuron, **asdict(self.ablator.effect(neuron))} for neuron in item["neurons"]]
-        return {block_file(item["block"]): pa.Table.from_pylist(effects)}
+        return pa.Table.from_pylist(effects)

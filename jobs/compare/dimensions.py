@@ -1,23 +1,22 @@
 """The part `dimensions` of `compare`: do units with the same index agree across layers more than in rotated bases?"""
 
-from functools import partial
 from itertools import combinations
+
+import pyarrow as pa
 
 from jobs.compare.job import CompareConfig
 from jobs.compare.parts import begin_part, redraw
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
-from jobs.stage.outputs import partial_file, read_partials, whole_table
+from jobs.stage.outputs import file_of, read_partials
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
-from jobs.stage.step import Made, Step, Steps
+from jobs.stage.step import Step, Steps
 from jobs.stage.title import title_of
 from ops import sampling
 from ops.arrays import Float64s
-from ops.compare.basis_agreement import Bases
-from ops.compare.figures import agreement_figure
-from ops.compare.layer_agreement import dimension_rows, rotated_rows
-from ops.compare.map_figures import units_figures
+from ops.compare.figures import agreement_figure, units_figures
+from ops.compare.layer_agreement import Bases, dimension_rows, rotated_rows
 from ops.compare.scalar_properties import scalar_properties
 from ops.errors import InputError
 from ops.figures.files import save_figures
@@ -27,8 +26,6 @@ from ops.topk.neurons import read_neurons
 
 # properties of a small run, and those of them that are measured in rotated bases, for --dry-run
 PROPERTIES, ROTATED_PROPERTIES = 150, 10
-# The file of the agreement of layers in a basis: basis 0 is the model's own, the others are rotated.
-basis_file = partial(partial_file, "compare/dimensions", "basis")
 
 
 def dimensions(config: CompareConfig, run: Run) -> None:
@@ -48,20 +45,19 @@ def dimension_steps(config: CompareConfig, stage: Stage) -> Steps:
     """Measure the agreement of layers in all bases, write the tables and figures, and return the counts."""
     store, scored = stage.store, Scored.of(stage.run)
     bases = range(config.rotations + 1)
-    yield [
-        Step(
-            name="compare: bases", items=[{"basis": basis} for basis in bases],
-            outputs=lambda item: [basis_file(item["basis"])], worker=BasisMeasurer,
-            args={"store": store, "neurons": scored.neurons, "seed": config.seed}, unit="bases",
-            amount=len(bases) * scored.sampled * len(scored.neurons),
-        )
-    ]  # fmt: skip
+    step = Step(
+        name="compare: bases", items=[{"basis": basis} for basis in bases], worker=BasisMeasurer,
+        outputs=file_of("compare/dimensions", "basis"), unit="bases",
+        args={"store": store, "neurons": scored.neurons, "seed": config.seed},
+        amount=len(bases) * scored.sampled * len(scored.neurons),
+    )  # fmt: skip
+    yield [step]
     properties = scalar_properties(store, scored.neurons)
     seed = (config.seed, sampling.PERMUTATIONS)
     rows = dimension_rows(properties, scored.neurons.widths, config.permutations, seed)
-    unrotated, *rotated = read_partials(store, map(basis_file, bases))
+    unrotated, *rotated = read_partials(store, step.files)
     for name, table in (("compare/dimensions", rows), ("compare/rotated", rotated_rows(unrotated, rotated))):
-        whole_table(name).commit(store, table, stage.fingerprint)
+        stage.write(name, table)
     figures = draw(config, stage.run, store, properties)
     return {"rows": rows.num_rows, "properties": len(properties), "figures": figures}
 
@@ -69,9 +65,9 @@ def dimension_steps(config: CompareConfig, stage: Stage) -> Steps:
 class BasisMeasurer(Bases):
     """Measures, for each basis, how similar units with the same index are across layers."""
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Measure one basis; basis 0 is the model's own."""
-        return {basis_file(item["basis"]): self.agreement(item["basis"])}
+        return self.agreement(item["basis"])
 
 
 def draw(config: CompareConfig, run: Run, store: Store, properties: dict[str, Float64s] | None = None) -> list[str]:

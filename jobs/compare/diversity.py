@@ -13,14 +13,12 @@ from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe, kept_tokens
-from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
+from jobs.stage.outputs import Output, file_of, partial_file, read_partial, read_partials
 from jobs.stage.placement import choose_placement
 from jobs.stage.runner import Stage
-from jobs.stage.scored import Scored
-from jobs.stage.step import Made, Step, Steps
-from ops.compare.diversity import curve_rows, draw_uniform, draw_winners
+from jobs.stage.step import Step, Steps
+from ops.compare.diversity import Embedder, SentenceVectors, curve_rows, draw_uniform, draw_winners
 from ops.compare.figures import diversity_figure
-from ops.compare.winner_vectors import Embedder, SentenceVectors
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
@@ -30,9 +28,8 @@ from ops.model.tokenizer import Tokenizer
 from ops.storage.store import Store
 
 PART = "compare/diversity"
-# For each layer: the sentences drawn from its winners (layer 0: from the complete corpus), and the sums of squares for
-# each number of clusters.
-drawn_file, curve_file = partial(partial_file, PART, "drawn"), partial(partial_file, PART, "curve")
+# For each layer, the sentences drawn from its winners (layer 0: from the complete corpus).
+drawn_file = partial(partial_file, PART, "drawn")
 
 
 def diversity(config: CompareConfig, run: Run) -> None:
@@ -47,12 +44,9 @@ def diversity(config: CompareConfig, run: Run) -> None:
     stage = begin_part("diversity", config, run, depends_on, {"model": describe(facts)})
     if stage is None:
         return
-    neurons = Scored.of(run).neurons
     scoring = ScoreOptions("hidden", pool, "include", placement.device, config.dtype, placement.threads or 1)
-    args = ModelArgs(
-        store=stage.store, neurons=neurons, seed=config.seed, facts=facts, scoring=scoring, placement=placement
-    )
-    layers = len(neurons.widths)
+    args = ModelArgs.of(config, stage, facts, scoring, placement)
+    layers = len(args.neurons.widths)
     most = min(config.diversity_sample * (layers + 1), run.shards().sentences)
     notes = [f"then embed at most {most:,} sentences that were drawn, each once, and cluster them"]
     steps = diversity_steps(args, stage, clusters, config.diversity_sample)
@@ -64,14 +58,12 @@ def diversity_steps(args: ModelArgs, stage: Stage, clusters: tuple[int, ...], sa
     store, corpus, seed = args.store, stage.run.shards(), args.seed
     layers = range(1, len(args.neurons.widths) + 1)
     drawn = [{"layer": layer} for layer in (0, *layers)]
-    yield [
-        Step(
-            name="compare: draw", items=drawn, outputs=lambda item: [drawn_file(item["layer"])], worker=draw_sentences,
-            args={"store": store, "sentences": corpus.sentences, "sample": sample, "seed": seed}, unit="layers",
-            here=True,
-        )
-    ]  # fmt: skip
-    draws = list(read_partials(store, [drawn_file(item["layer"]) for item in drawn]))
+    draw = Step(
+        name="compare: draw", items=drawn, outputs=file_of(PART, "drawn", "layer"), worker=draw_sentences, here=True,
+        args={"store": store, "sentences": corpus.sentences, "sample": sample, "seed": seed}, unit="layers",
+    )  # fmt: skip
+    yield [draw]
+    draws = list(read_partials(store, draw.files))
     check_clusters(clusters, [table.num_rows for table in draws[1:]])
     sentences = np.unique(np.concatenate([table["sent_id"].to_numpy() for table in draws]))
     shards = [
@@ -79,22 +71,19 @@ def diversity_steps(args: ModelArgs, stage: Stage, clusters: tuple[int, ...], sa
         for i, ids in enumerate(corpus.split(sentences))
         if len(ids)
     ]
-    files = [shard_file(PART, item["shard"]) for item in shards]
-    yield [
-        args.model_step(
-            PART, len(sentences), name="compare: embed", items=shards, worker=EmbeddingWorker,
-            args={"args": args, "kept": kept_tokens(stage.run)},
-            outputs=lambda item: [shard_file(PART, item["shard"])], unit="shards", work=("sentences", len(sentences)),
-        ),
-        Step(
-            name="compare: clusters", items=[{"layer": layer} for layer in layers],
-            outputs=lambda item: [curve_file(item["layer"])], worker=CurveMeasurer, unit="layers",
-            args={"store": store, "files": files, "clusters": clusters, "seed": seed},
-            amount=len(layers) * sum(clusters) * sample,
-        ),
-    ]  # fmt: skip
-    rows = pa.concat_tables(read_partials(store, map(curve_file, layers)))
-    whole_table(PART).commit(store, rows, stage.fingerprint)
+    embed = args.model_step(
+        PART, len(sentences), name="compare: embed", items=shards, worker=EmbeddingWorker,
+        args={"args": args, "kept": kept_tokens(stage.run)}, outputs=file_of(PART, "shard"), unit="shards",
+        work=("sentences", len(sentences)),
+    )  # fmt: skip
+    curves = Step(
+        name="compare: clusters", items=[{"layer": layer} for layer in layers], worker=CurveMeasurer, unit="layers",
+        outputs=file_of(PART, "curve", "layer"), amount=len(layers) * sum(clusters) * sample,
+        args={"store": store, "files": embed.files, "clusters": clusters, "seed": seed},
+    )  # fmt: skip
+    yield [embed, curves]
+    rows = pa.concat_tables(read_partials(store, curves.files))
+    stage.write(PART, rows)
     figures = save_figures(store, "compare/figures/diversity", {"curves": diversity_figure(rows)}, args.facts.title)
     return {"rows": rows.num_rows, "embedded": len(sentences), "pool": args.scoring.pool, "figures": figures}
 
@@ -122,11 +111,10 @@ def check_clusters(clusters: Sequence[int], distinct: Sequence[int]) -> None:
         )
 
 
-def draw_sentences(item: Item, store: Store, sentences: int, sample: int, seed: int) -> Made:
+def draw_sentences(item: Item, store: Store, sentences: int, sample: int, seed: int) -> pa.Table:
     """Draw sentences from a layer's winners (layer 0: from the corpus), with the count of each."""
     layer = item["layer"]
-    drawn = draw_winners(store, layer, sample, seed) if layer else draw_uniform(store, sentences, sample, seed)
-    return {drawn_file(layer): drawn}
+    return draw_winners(store, layer, sample, seed) if layer else draw_uniform(store, sentences, sample, seed)
 
 
 class EmbeddingWorker:
@@ -136,10 +124,9 @@ class EmbeddingWorker:
         self.embedder = Embedder(args.facts, args.scoring, args.placement.token_budget)
         self.tokens = CorpusTokens(args.store, kept, lambda: self.embedder.tokenizer)
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Embed the chosen sentences of one shard."""
-        sent_ids = np.array(item["sent_ids"], np.int64)
-        return {shard_file(PART, item["shard"]): self.embedder.embed(self.tokens, item["shard"], sent_ids)}
+        return self.embedder.embed(self.tokens, item["shard"], np.array(item["sent_ids"], np.int64))
 
 
 class CurveMeasurer:
@@ -149,11 +136,10 @@ class CurveMeasurer:
         self.store, self.clusters, self.seed = store, clusters, seed
         self.vectors = SentenceVectors(read_partials(store, files))
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Measure the curve of one layer."""
         layer = item["layer"]
         points, times = self.vectors.of(read_partial(self.store, drawn_file(layer)))
         uniform, _ = self.vectors.of(read_partial(self.store, drawn_file(0)))
         count = min(len(points), len(uniform))
-        rows = curve_rows(layer, points[:count], uniform[:count], times[:count], self.clusters, self.seed)
-        return {curve_file(layer): rows}
+        return curve_rows(layer, points[:count], uniform[:count], times[:count], self.clusters, self.seed)

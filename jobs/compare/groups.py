@@ -9,8 +9,7 @@ from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.title import title_of
-from ops.compare.figures import quality_figure
-from ops.compare.map_figures import groups_figure
+from ops.compare.figures import groups_figure, quality_figure
 from ops.compare.neuron_groups import OF_A_LAYER, OF_ALL, NeuronGroups
 from ops.figures.files import save_figures
 from ops.storage.store import Store

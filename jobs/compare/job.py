@@ -37,8 +37,7 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     heading: ClassVar[tuple[int, str]] = (60, "Comparison (compare)")
 
     part: Annotated[tuple[Part, ...], BeforeValidator(listed)] = Field(
-        (),
-        description="Run only this part; repeatable (default: all parts whose other run or model is given)",
+        (), description="Run only this part; repeatable (default: all parts whose other run or model is given)"
     )
     permutations: int = Field(1_000, ge=1, description="Permute the units this many times, as the null of dimensions")
     rotations: int = Field(99, ge=1, description="Draw this many rotated bases, as the control of dimensions")
@@ -56,13 +55,9 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
         (1, 5, 10, 20, 50, 100, 200), description="Group the winners' vectors into this many clusters; repeatable"
     )
     diversity_sample: int = Field(10_000, ge=1, description="Draw this many winners per layer to embed and cluster")
-    with_: str = Field(
-        "",
-        description="Match units with those of this run: another model over the same corpus",
-    )
+    with_: str = Field("", description="Match units with those of this run: another model over the same corpus")
     against_run: str = Field(
-        "",
-        description="Compare scores with this control run: random weights or rotated directions, same corpus",
+        "", description="Compare scores with this control run: random weights or rotated directions, same corpus"
     )
     against: str = Field(
         "", description="Measure how far this other model moved: a name as for topk --model, or its run directory"

@@ -1,8 +1,8 @@
 """The part `matches` of `compare`, which finds each unit's most similar unit in another run and in rotated layers."""
 
-from functools import partial
 from typing import Any
 
+import pyarrow as pa
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jobs.compare.job import CompareConfig
@@ -10,7 +10,7 @@ from jobs.compare.parts import begin_part
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.other_run import RunPair
-from jobs.stage.outputs import partial_file, read_partials, whole_table
+from jobs.stage.outputs import Output, file_of, read_partials, whole_table
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
@@ -26,7 +26,6 @@ from ops.storage.tables import read_table
 SAME_OF_TOPK = ("pool", "special_tokens")
 LEAST_SENTENCES = 3  # required for a meaningful correlation
 MATCHES_TABLE, UNIVERSAL_TABLE = whole_table(MATCHES), whole_table(UNIVERSAL)
-layer_file = partial(partial_file, MATCHES, "layer")  # the best matches in a layer of the other run
 
 
 def check_matches(config: CompareConfig, run: Run) -> RunPair:
@@ -71,19 +70,17 @@ def match_steps(config: CompareConfig, stage: Stage, pair: RunPair) -> Steps:
     }  # fmt: skip
     widest = max(*scored.neurons.widths, *other.neurons.widths)
     units, sampled = len(scored.neurons), max(scored.sampled, other.sampled)
-    yield [
-        Step(
-            name="compare: matches", items=[{"layer": layer} for layer in other.neurons.layers],
-            outputs=lambda item: [layer_file(item["layer"])], worker=LayerMatcher, args=runs,
-            unit="layers of the other run",
-            memory=matcher_bytes(sampled, widest, max(other.neurons.widths) if rotated else 0),
-            amount=units * len(other.neurons) * (1 + rotated) * other.sampled,
-        ),
-        Step(
-            name="compare: shared winners", items=[{}], outputs=lambda _: [MATCHES_TABLE, UNIVERSAL_TABLE],
-            worker=make_tables, args=runs, unit="tables", amount=units * other.poles * other.k,
-        ),
-    ]  # fmt: skip
+    layers = Step(
+        name="compare: matches", items=[{"layer": layer} for layer in other.neurons.layers], worker=LayerMatcher,
+        args=runs, outputs=file_of(MATCHES, "layer"), unit="layers of the other run",
+        memory=matcher_bytes(sampled, widest, max(other.neurons.widths) if rotated else 0),
+        amount=units * len(other.neurons) * (1 + rotated) * other.sampled,
+    )  # fmt: skip
+    tables = Step(
+        name="compare: shared winners", items=[{}], outputs=lambda _: [MATCHES_TABLE, UNIVERSAL_TABLE],
+        worker=make_tables, args={"files": layers.files, **runs}, unit="tables", amount=units * other.poles * other.k,
+    )  # fmt: skip
+    yield [layers, tables]
     universal = matches_figure(read_table(stage.store, UNIVERSAL), title_of(stage.run), pair.title)
     figures = save_figures(stage.store, "compare/figures/matches", {"universal": universal})
     return {"rows": units, "sentences": common_sentences(pair), "rotated": rotated, "figures": figures}
@@ -92,14 +89,14 @@ def match_steps(config: CompareConfig, stage: Stage, pair: RunPair) -> Steps:
 class LayerMatcher(Matcher):
     """Finds the best match of every unit in each layer of the other run."""
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Find the best matches in one layer of the other run."""
         with threadpool_limits(1):
-            return {layer_file(item["layer"]): self.in_layer(item["layer"])}
+            return self.in_layer(item["layer"])
 
 
-def make_tables(item: Item, **runs: Any) -> Made:
+def make_tables(item: Item, files: list[Output], **runs: Any) -> Made:
     """Take the best match of all layers, with the winners that units and their matches share."""
     matcher = Matcher(**runs)
-    rows = matcher.rows(read_partials(matcher.store, map(layer_file, matcher.others.layers)))
+    rows = matcher.rows(read_partials(matcher.store, files))
     return {MATCHES_TABLE: rows, UNIVERSAL_TABLE: universal_rows(rows)}

@@ -11,7 +11,7 @@ from jobs.stage.costs import PASSES
 from jobs.stage.model_time import pass_seconds
 from jobs.stage.placement import Placement
 from jobs.stage.runner import Stage, begin_stage
-from jobs.stage.scored import StageArgs
+from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.step import Step
 from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts
@@ -31,6 +31,16 @@ class ModelArgs(StageArgs):
     scoring: ScoreOptions
     placement: Placement
 
+    @classmethod
+    def of(
+        cls, config: CompareConfig, stage: Stage, facts: ModelFacts, scoring: ScoreOptions, placement: Placement
+    ) -> "ModelArgs":
+        """Return the arguments for a part that has begun."""
+        return cls(
+            store=stage.store, neurons=Scored.of(stage.run).neurons, seed=config.seed, facts=facts, scoring=scoring,
+            placement=placement,
+        )  # fmt: skip
+
     def model_step(self, part: str, sentences: int, **attributes: Any) -> Step:
         """Return a step of a part whose workers run the model; `sentences` is how often they read one in all."""
         place, cost = self.placement, PASSES[part]
@@ -44,13 +54,7 @@ class ModelArgs(StageArgs):
 def begin_part(
     part: str, config: CompareConfig, run: Run, depends_on: dict[str, Any], about: dict[str, Any] | None = None
 ) -> Stage | None:
-    """Start or resume a part, whose results also depend on the seed; return None if it was already done.
-
-    Args:
-        part: the name of the part, without `compare/`.
-        config, run: the options and the run.
-        depends_on, about: see `begin_stage`.
-    """
+    """Start or resume a part, whose results also depend on the seed; `begin_stage` explains arguments and result."""
     depends_on = {**depends_on, "seed": config.seed}
     return begin_stage(f"compare/{part}", config, run, depends_on, counted=("rows", "rows"), about=about)
 

@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,10 +12,10 @@ from jobs.engine.item import Item
 from jobs.run_folder.again import command
 from jobs.run_folder.run import Run, RunReader
 from jobs.stage.other_run import RunPair
-from jobs.stage.outputs import partial_file, read_partials, whole_table
+from jobs.stage.outputs import file_of, read_partials
 from jobs.stage.runner import Stage
 from jobs.stage.scored import BOTH, Scored
-from jobs.stage.step import Made, Step, Steps
+from jobs.stage.step import Step, Steps
 from jobs.stage.title import title_of
 from ops import sampling, schema
 from ops.compare.figures import SHOWN, run_figures
@@ -30,7 +29,6 @@ _MAY_DIFFER = (
     "token_budget", "resamples",
 )  # fmt: skip
 _SAME_OF_TOPK = ("k", "pool", "special_tokens")
-table_file = partial(partial_file, TABLE, "table")  # the rows of a table
 _MADE_BY = {"scores": "mine", "explanations": "explain", "audit/neurons": "audit"}
 
 
@@ -130,16 +128,13 @@ def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
     }  # fmt: skip
     items: list[Item] = [{"number": i, "table": table} for i, table in enumerate(MEASURES) if table in control.tables]
     neurons = sum(len(Scored.of(run).neurons) for run in control.pair.runs)
-    yield [
-        Step(
-            name="compare: scores", items=items, outputs=lambda item: [table_file(item["number"])],
-            worker=compare_table, args=given, unit="tables", here=True,
-            amount=len(items) * 2 * neurons * config.resamples,
-        )
-    ]  # fmt: skip
-    tables = read_partials(stage.store, [table_file(item["number"]) for item in items])
-    rows = schema.table(TABLE, pa.concat_tables(tables))
-    whole_table(TABLE).commit(stage.store, rows, stage.fingerprint)
+    step = Step(
+        name="compare: scores", items=items, outputs=file_of(TABLE, "table", "number"), worker=compare_table,
+        args=given, unit="tables", here=True, amount=len(items) * 2 * neurons * config.resamples,
+    )  # fmt: skip
+    yield [step]
+    rows = schema.table(TABLE, pa.concat_tables(read_partials(stage.store, step.files)))
+    stage.write(TABLE, rows)
     pairs: dict[tuple[str, str], tuple[Values, Values]] = {}
     for table in control.tables:
         values, others = read_both(given["stores"], table, control.poles, control.layers)
@@ -152,8 +147,8 @@ def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
 
 def compare_table(
     item: Item, stores: Stores, layers: tuple[int, ...], poles: tuple[str, ...], resamples: int, seed: int
-) -> Made:
+) -> pa.Table:
     """Compare one table of the two runs."""
     values = read_both(stores, item["table"], poles, layers)
     seeds = (seed, sampling.COMPARED_RUNS, item["number"])
-    return {table_file(item["number"]): compared_rows(item["table"], *values, layers, resamples, seeds)}
+    return compared_rows(item["table"], *values, layers, resamples, seeds)

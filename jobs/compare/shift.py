@@ -1,10 +1,10 @@
 """The part `shift` of `compare`: the distance between two models' vectors of the same sentences."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from jobs.compare.job import CompareConfig
 from jobs.compare.parts import ModelArgs, begin_part
@@ -14,17 +14,16 @@ from jobs.run_folder.run_json import RECORD
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe
 from jobs.stage.other_run import RunPair
-from jobs.stage.outputs import partial_file, read_partial, read_partials, whole_table
+from jobs.stage.outputs import Output, file_of, partial_file, read_partial, read_partials
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
-from jobs.stage.step import Made, Step, Steps
+from jobs.stage.step import Step, Steps
 from ops import schema
 from ops.arrays import Arrays, Float64s
 from ops.compare.activation_vectors import common_rows
 from ops.compare.figures import shift_figure
-from ops.compare.model_shift import shift_rows, shift_tables, with_whole
-from ops.compare.sentence_distances import TwoModels, compare_runs
+from ops.compare.model_shift import TwoModels, compare_runs, shift_rows, with_whole
 from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
 from ops.figures.files import save_figures
@@ -33,19 +32,17 @@ from ops.model.names import FINE_TUNED
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards, spans
 from ops.sources.pieces import source_fingerprint
-from ops.sources.source_format import Source
+from ops.sources.source import Source
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, read_neurons
 
-PART, NEURONS = "compare/shift", "compare/shift_neurons"
+PART, LAYERS, NEURONS = "compare/shift", "compare/shift_layers", "compare/shift_neurons"
 FLAG = "--against"
 SAMPLE = "activation_sample"  # the text set that two runs of one corpus share
 SENTENCES_PER_BLOCK = 500  # sentences in one item
 _SAME_OF_TOPK = ("site", "pool", "special_tokens")
-text_set_file = partial(partial_file, PART, "text_set")  # the file of the sentences of a text set
-block_file = partial(partial_file, PART, "block")  # the neurons' shifts and the sentences' distances in a block
-RUNS = partial_file(PART, "runs")  # the same over the sample that two runs share, and how alike their winners are
+RUNS = partial_file(PART, "runs")  # what a block gives, over the sample that two runs share, and how alike they win
 
 
 @dataclass(frozen=True)
@@ -138,10 +135,8 @@ def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
     if stage is None:
         return
     scored = Scored.of(run)
-    args = ModelArgs(
-        store=stage.store, neurons=scored.neurons, seed=config.seed, facts=compared.facts,
-        scoring=run_scoring(scored.identity, placement, config.dtype), placement=placement,
-    )  # fmt: skip
+    scoring = run_scoring(scored.identity, placement, config.dtype)
+    args = ModelArgs.of(config, stage, compared.facts, scoring, placement)
     units = len(scored.neurons)
     notes = [f"then have both models read at most {config.text_limit * len(compared.text_sets):,} sentences"]
     if compared.other is not None:
@@ -153,28 +148,25 @@ def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: 
     """Run both models on the text sets, compare two runs if given, write the tables, and return the counts."""
     names, store, neurons = list(compared.text_sets), stage.store, args.neurons
     sets: list[Item] = [{"number": i, "source": source.spec} for i, source in enumerate(compared.text_sets.values())]
-    yield [
-        Step(
-            name="compare: text sets", items=sets, outputs=lambda item: [text_set_file(item["number"])],
-            worker=draw_sentences, unit="text sets",
-            args={
-                "facts": args.facts, "text_column": config.text_column, "splits": config.split == "sentences",
-                "most": config.text_limit, "seed": config.seed,
-            },
-        )
-    ]  # fmt: skip
-    sizes = [table.num_rows for table in read_partials(store, [text_set_file(item["number"]) for item in sets], [])]
+    texts = Step(
+        name="compare: text sets", items=sets, outputs=file_of(PART, "text_set", "number"), worker=draw_sentences,
+        unit="text sets",
+        args={
+            "facts": args.facts, "text_column": config.text_column, "splits": config.split == "sentences",
+            "most": config.text_limit, "seed": config.seed,
+        },
+    )  # fmt: skip
+    yield [texts]
+    sizes = [table.num_rows for table in read_partials(store, texts.files, [])]
     if 0 in sizes:
         raise InputError(f"--text-set {config.text_set[sizes.index(0)]}: gives no usable sentence; name another source")
-    blocks = blocks_of(sizes)
-    yield [
-        args.model_step(
-            PART, sum(sizes), name="compare: shift", items=blocks, worker=Distancer,
-            args={"args": args, "against": compared.against}, outputs=lambda item: [block_file(item["block"])],
-            unit="blocks of sentences", work=("sentences", sum(sizes)),
-        )
-    ]  # fmt: skip
-    rows, moved = merge(args, names, blocks)
+    blocks = args.model_step(
+        PART, sum(sizes), name="compare: shift", items=blocks_of(sizes), worker=Distancer,
+        args={"args": args, "against": compared.against, "texts": texts.files}, outputs=file_of(PART, "block"),
+        unit="blocks of sentences", work=("sentences", sum(sizes)),
+    )  # fmt: skip
+    yield [blocks]
+    rows, moved = merge(args, names, texts.files, blocks)
     of_runs: dict[str, Arrays] = {}
     if compared.other is not None:
         yield [
@@ -190,14 +182,13 @@ def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: 
             moved = of_runs["shift"]
     layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
     columns = {name: of_runs.get(name, np.full(len(neurons), np.nan)) for name in ("jaccard", "rank_correlation")}
-    by_neuron = schema.table(NEURONS, {"layer": layer, "unit": unit, "shift": moved, **columns})
-    tables = {**shift_tables(rows), NEURONS: by_neuron}
-    for name, table in tables.items():
-        whole_table(name).commit(store, table, stage.fingerprint)
-    shift = shift_figure(tables["compare/shift_layers"], args.facts.title, compared.against.title)
+    stage.write(NEURONS, schema.table(NEURONS, {"layer": layer, "unit": unit, "shift": moved, **columns}))
+    whole = stage.write(PART, schema.table(PART, [row for row in rows if not row["layer"]]))
+    by_layer = schema.table(LAYERS, rows)
+    stage.write(LAYERS, by_layer)
+    shift = shift_figure(by_layer, args.facts.title, compared.against.title)
     figures = save_figures(store, "compare/figures/shift", {"shift": shift})
-    counts = {"rows": tables[PART].num_rows, "sentences": sum(sizes), "neurons": len(neurons)}
-    return {**counts, "figures": figures}
+    return {"rows": whole, "sentences": sum(sizes), "neurons": len(neurons), "figures": figures}
 
 
 def blocks_of(sizes: list[int]) -> list[Item]:
@@ -209,36 +200,38 @@ def blocks_of(sizes: list[int]) -> list[Item]:
     ]
 
 
-def draw_sentences(item: Item, facts: ModelFacts, **options: Any) -> Made:
+def draw_sentences(item: Item, facts: ModelFacts, **options: Any) -> pa.Table:
     """Draw a sample of the distinct sentences of one source, with these options of `read_text_set`."""
-    return {text_set_file(item["number"]): read_text_set(item["source"], tokenizer=Tokenizer(facts), **options)}
+    return read_text_set(item["source"], tokenizer=Tokenizer(facts), **options)
 
 
 class Distancer:
-    """Runs both models on blocks of sentences and measures the distances."""
+    """Runs both models on blocks of the sentences in the files of the text sets and measures the distances."""
 
-    def __init__(self, args: ModelArgs, against: ModelFacts) -> None:
-        self.store = args.store
+    def __init__(self, args: ModelArgs, against: ModelFacts, texts: list[Output]) -> None:
+        self.store, self.texts = args.store, texts
         self.models = TwoModels((args.facts, against), args.scoring, args.placement.token_budget, args.neurons)
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Measure the neurons' shifts and the sentences' distances in one block of sentences."""
-        texts = read_partial(self.store, text_set_file(item["text_set"])).slice(item["first"], item["sentences"])
+        texts = read_partial(self.store, self.texts[item["text_set"]]).slice(item["first"], item["sentences"])
         moved, distances = self.models.distances(texts["text"].to_pylist(), texts["n_tokens"].to_numpy())
-        return {block_file(item["block"]): write_arrays(shift=moved, distances=distances)}
+        return write_arrays(shift=moved, distances=distances)
 
 
-def compare_samples(item: Item, store: Store, other: Store, shards: Shards, neurons: Neurons) -> Made:
+def compare_samples(item: Item, store: Store, other: Store, shards: Shards, neurons: Neurons) -> pa.Table:
     """Compare two runs: the sample's distances by layer, and each neuron's shift, Jaccard index and correlation."""
-    return {RUNS: write_arrays(**compare_runs(store, other, shards, neurons))}
+    return write_arrays(**compare_runs(store, other, shards, neurons))
 
 
-def merge(args: ModelArgs, names: list[str], blocks: list[Item]) -> tuple[list[dict[str, object]], Float64s]:
+def merge(
+    args: ModelArgs, names: list[str], texts: list[Output], blocks: Step
+) -> tuple[list[dict[str, object]], Float64s]:
     """Return the rows of compare/shift_layers and each neuron's mean shift, merged from all blocks in their order."""
     rows: list[dict[str, object]] = []
     total, count = np.zeros(len(args.neurons)), 0
     for number, name in enumerate(names):
-        files = [block_file(item["block"]) for item in blocks if item["text_set"] == number]
+        files = [file for item, file in zip(blocks.items, blocks.files, strict=True) if item["text_set"] == number]
         parts = [read_arrays(table) for table in read_partials(args.store, files)]
         total = sum((part["shift"] for part in parts), total)
         distances = with_whole(*np.concatenate([part["distances"] for part in parts], 1))
@@ -246,7 +239,7 @@ def merge(args: ModelArgs, names: list[str], blocks: list[Item]) -> tuple[list[d
         if not is_finite.any():
             raise InputError(f"--text-set {name}: no sentence of it has finite activations in both models")
         count += int(is_finite.sum())
-        doc_ids = read_partial(args.store, text_set_file(number))["doc_id"].to_pylist()
+        doc_ids = read_partial(args.store, texts[number])["doc_id"].to_pylist()
         _, documents = np.unique(np.array(doc_ids, object), return_inverse=True)
         rows += shift_rows(name, distances[is_finite], documents[is_finite])
     return rows, total / max(count, 1)

@@ -51,11 +51,7 @@ def compare(config: CompareConfig, run: Run) -> None:
 
 
 def chosen_parts(config: CompareConfig, of_features: bool) -> tuple[str, ...]:
-    """Return the parts to do.
-
-    Args:
-        config: the options.
-        of_features: whether the run's units are features of sparse dictionaries, for which some parts are undefined.
+    """Return the parts to do; some are undefined if the run's units are features of sparse dictionaries.
 
     Raises:
         InputError: text sets are given without another model, an option that a named part requires is missing, a part

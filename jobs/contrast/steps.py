@@ -50,7 +50,7 @@ from ops.model.tokenizer import Tokenizer
 from ops.sampling import CONTRAST_SENTENCES, draw
 from ops.shards import spans
 from ops.sources.pieces import check_source, source_fingerprint
-from ops.sources.source_format import Source
+from ops.sources.source import Source
 from ops.sources.spec import parse_source
 from ops.storage.tables import part_name
 from ops.topk.silent import read_silent

@@ -19,8 +19,7 @@ from jobs.stage.sentence_literals import LiteralArgs, LiteralFinder, literals_fi
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
 from ops.compare.activation_vectors import neuron_vectors
-from ops.explain.control_rows import all_controls
-from ops.explain.controlled_units import CARDED, Controls
+from ops.explain.controls import CARDED, Controls, all_controls
 from ops.explain.explain import NeuronExplainer
 from ops.explain.families import Pairs, vector_pairs, with_families
 from ops.explain.hubs import Hubs

@@ -29,16 +29,15 @@ def distinct_file(item: Item, kind: str) -> Output:
     return replace(partial_file("ingest", name), writer=write_numbers)
 
 
-def first_copies_step(pieces: Pieces, seed: int | None, store: Store, partition: int = PARTITION) -> Step:
+def first_copies_step(pieces: Pieces, seed: int | None, store: Store) -> Step:
     """Return the step that finds the first copies; its items depend only on the counts.
 
     Args:
         pieces: the pieces that were read.
         seed: the seed of the sample to draw; None if all sentences are kept.
         store: the run's folder.
-        partition: the approximate number of hashes in a range.
     """
-    parts = max(-(-int(max(pieces.sentences.sum(), pieces.documents.sum())) // partition), 1)
+    parts = max(-(-int(max(pieces.sentences.sum(), pieces.documents.sum())) // PARTITION), 1)
     items = [{"part": part, "parts": parts} for part in range(parts)]
     given = {"store": store, "pieces": pieces, "seed": seed}
     return Step(

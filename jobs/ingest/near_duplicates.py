@@ -6,25 +6,30 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
 from jobs.ingest.deduplicate import NEAR_DUPLICATES, open_first_copies
 from jobs.ingest.read import piece_file
 from jobs.stage.outputs import Output, Written, partial_file, read_partial, read_partials
 from jobs.stage.step import Made, Step
-from ops.arrays import Int64s
+from ops.arrays import Int64s, UInt8s
 from ops.corpus.exact_duplicates import hash_range
-from ops.corpus.minhash import MinHasher, banding
+from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, banding, short_signatures
 from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, places_of, similar_groups, similar_pairs
-from ops.corpus.near_files import as_matrix, write_pairs, write_signatures
 from ops.corpus.piece_counts import Pieces
 from ops.shards import spans
-from ops.storage.range_file import read_each_between, take_rows, write_numbers
+from ops.storage.range_file import GROUP_ROWS, SortedWriter, read_each_between, take_rows, write_numbers
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
+SIGNATURES = pa.schema([("position", pa.int64()), ("signature", pa.binary(PERMUTATIONS))])
+BANDS = pa.schema([("hash", pa.uint64()), ("position", pa.int64())])
+PAIRS = pa.schema([("one", pa.int64()), ("other", pa.int64()), SIGNATURES.field("signature")])
+UNCOMPRESSED = {"compression": "none", "use_dictionary": False}  # signatures are random bits
+
 BLOCK = 1 << 18  # number of positions in a block
-PARTITION = 1 << 22  # number of band hashes in a range
+PARTITION = 1 << 22  # approximate number of band hashes in a range
 
 
 def block_file(item: Item, kind: str) -> Output:
@@ -44,14 +49,7 @@ def pairs_file(item: Item) -> Output:
 
 
 def near_duplicate_steps(
-    pieces: Pieces,
-    ranges: list[Item],
-    threshold: float,
-    seed: int,
-    store: Store,
-    fingerprint: str,
-    block: int = BLOCK,
-    partition: int = PARTITION,
+    pieces: Pieces, ranges: list[Item], threshold: float, seed: int, store: Store, fingerprint: str
 ) -> list[Step]:
     """Return the steps: signatures, pairs to compare, their comparison, and the file that later steps read.
 
@@ -64,12 +62,11 @@ def near_duplicate_steps(
         threshold: the minimum similarity (Jaccard) of near-duplicates.
         seed: the seed of the signatures.
         store, fingerprint: the run's folder and the stage's fingerprint.
-        block, partition: the number of positions in a block, and the approximate number of band hashes in a range.
     """
     sentences = int(pieces.sentences.sum())
     bands, rows = banding(threshold)
-    blocks: list[Item] = [{"block": i, "positions": list(span)} for i, span in enumerate(spans(sentences, block))]
-    parts = max(-(-sentences * bands // partition), 1)
+    blocks: list[Item] = [{"block": i, "positions": list(span)} for i, span in enumerate(spans(sentences, BLOCK))]
+    parts = max(-(-sentences * bands // PARTITION), 1)
     partitions: list[Item] = [{"part": part, "parts": parts} for part in range(parts)]
     signing = {"pieces": pieces, "ranges": ranges, "bands": bands, "rows": rows, "seed": seed}
     signed = {"store": store, "blocks": blocks}
@@ -116,13 +113,23 @@ class BlockSigner:
         first, stop = item["positions"]
         found = self.texts.between(first, stop - 1)["position"].to_numpy()
 
-        def footer(kind: str, rows: int) -> dict[bytes, bytes]:
-            return block_file(item, kind).footer(self.fingerprint, rows)
+        files = {kind: block_file(item, kind) for kind in ("signatures", "bands")}
 
         def write(paths: dict[str, str]) -> None:
-            write_signatures(paths, self._texts(found), self.signer, self.banding, footer)
+            with (
+                pq.ParquetWriter(paths["signatures"], SIGNATURES, **UNCOMPRESSED) as signatures,
+                SortedWriter(paths["bands"], BANDS) as bands,
+            ):
+                for position, texts in self._texts(found):
+                    signed = self.signer(texts)
+                    low = pa.py_buffer(short_signatures(signed))
+                    column = pa.Array.from_buffers(pa.binary(PERMUTATIONS), len(texts), [None, low])
+                    signatures.write_table(pa.table([pa.array(position), column], schema=SIGNATURES))
+                    bands.add(band_hashes(signed, *self.banding).ravel(), np.repeat(position, self.banding[0]))
+                signatures.add_key_value_metadata(files["signatures"].footer(self.fingerprint, len(found)))
+                bands.finish(files["bands"].footer(self.fingerprint, len(found) * self.banding[0]))
 
-        self.store.commit_several({kind: block_file(item, kind).path for kind in ("signatures", "bands")}, write)
+        self.store.commit_several({kind: file.path for kind, file in files.items()}, write)
         return {"sentences": 0}
 
     def _texts(self, found: Int64s) -> Iterator[tuple[Int64s, list[str]]]:
@@ -163,8 +170,27 @@ def sign_later(item: Item, store: Store, parts: list[Item]) -> Made:
     pairs = distinct_pairs(np.column_stack((table["one"].to_numpy(), table["other"].to_numpy())))
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
     position, signature = read_signatures(store, item)
-    write = partial(write_pairs, pairs=pairs, position=position, signature=signature)
-    return {block_file(item, "later"): Written(len(pairs), lambda path, footer: write(path, footer=footer))}
+    write = partial(write_pairs, pairs, position, signature)
+    return {block_file(item, "later"): Written(len(pairs), write)}
+
+
+def write_pairs(
+    pairs: Int64s, position: Int64s, signature: pa.FixedSizeBinaryArray, path: str, footer: dict[bytes, bytes]
+) -> None:
+    """Write pairs of sentences `[pairs, 2]`, each with the signature of its second sentence, looked up by position."""
+    compression = {"one": "zstd", "other": "zstd", "signature": "none"}
+    with pq.ParquetWriter(path, PAIRS, compression=compression, use_dictionary=False) as writer:
+        for at in range(0, len(pairs), GROUP_ROWS):
+            one, other = pairs[at : at + GROUP_ROWS].T
+            signed = signature.take(pa.array(np.searchsorted(position, other)))
+            writer.write_table(pa.table([pa.array(one), pa.array(other), signed], schema=PAIRS))
+        writer.add_key_value_metadata(footer)
+
+
+def as_matrix(signatures: pa.FixedSizeBinaryArray) -> UInt8s:
+    """Return signatures as a matrix `[signatures, 128]` that shares their memory."""
+    matrix = np.frombuffer(signatures.buffers()[1] or b"", np.uint8).reshape(-1, PERMUTATIONS)
+    return matrix[signatures.offset : signatures.offset + len(signatures)]
 
 
 def compare_pairs(item: Item, store: Store, blocks: list[Item], threshold: float) -> Made:

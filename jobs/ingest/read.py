@@ -19,7 +19,7 @@ from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sources.growth import Growth
 from ops.sources.pieces import read_piece
-from ops.sources.source_format import Piece
+from ops.sources.source import Piece
 from ops.storage.range_file import SortedWriter
 from ops.storage.store import Store
 

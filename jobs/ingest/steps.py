@@ -27,9 +27,9 @@ from ops.estimate.source_sample import SourceSample, check_samples, sample_sourc
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import shard_size
-from ops.sources.paragraphs import hard_broken
 from ops.sources.pieces import named_apart, pieces, source_fingerprint
-from ops.sources.source_format import Piece, Source
+from ops.sources.source import Piece, Source
+from ops.sources.text import hard_broken
 
 ASSUMED = 1_000_000  # number of sentences for a plan, if it cannot be found from the sources
 

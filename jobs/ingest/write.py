@@ -27,9 +27,7 @@ SENTENCES_PER_ITEM = 200_000  # minimum number of sentences that one item writes
 LENGTHS = b"atlas.lengths"
 
 
-def corpus_tables_step(
-    pieces: Pieces, numbering: Numbering, size: int, args: Item, together: int = SENTENCES_PER_ITEM
-) -> Step:
+def corpus_tables_step(pieces: Pieces, numbering: Numbering, size: int, args: Item) -> Step:
     """Return the step in which each item writes some shards of corpus/ and a part of rejects/.
 
     Args:
@@ -37,9 +35,8 @@ def corpus_tables_step(
         numbering: the numbering of the sentences that are kept.
         size: the number of sentences in a shard.
         args: the other arguments of `TableWriter`.
-        together: the minimum number of sentences that one item writes.
     """
-    pairs = zip_longest(corpus_parts(numbering, size, together), reject_parts(pieces, together))
+    pairs = zip_longest(corpus_parts(numbering, size, SENTENCES_PER_ITEM), reject_parts(pieces, SENTENCES_PER_ITEM))
     items = [{"corpus": corpus, "rejects": rejects} for corpus, rejects in pairs]
     given = {**args, "pieces": pieces, "last": numbering.last, "size": size}
     return Step(

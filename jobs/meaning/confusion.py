@@ -10,24 +10,15 @@ from jobs.meaning.job import MeaningConfig
 from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import (
-    Noted,
-    Output,
-    partial_file,
-    read_notes,
-    read_partials,
-    shard_file,
-    whole_table,
-    with_notes,
-)
-from jobs.stage.step import Made, Step, Steps
+from jobs.stage.outputs import Noted, Output, file_of, read_notes, read_partials, with_notes
+from jobs.stage.step import Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
-from ops.meaning.blank_states import BlankReader
-from ops.meaning.confusion import from_which_layer, measure_set
-from ops.meaning.confusion_examples import COLUMNS, Sets, examples_of, find_examples
+from ops.meaning.confusion import COLUMNS, Sets, examples_of, find_examples
+from ops.meaning.confusion_classifiers import from_which_layer, measure_set
 from ops.meaning.figures import confusion_figure
+from ops.meaning.readers import BlankReader
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
@@ -61,12 +52,12 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
     names = [" ".join(words) for words in sets]
     measured = Step(
         name="meaning: confusion", items=[{"set": i, "name": name} for i, name in enumerate(names)],
-        outputs=lambda item: [set_file(item)], worker=measure, args={"args": args, "files": job.partials}, unit="sets",
+        outputs=file_of(CONFUSION, "set"), worker=measure, args={"args": args, "files": job.partials}, unit="sets",
         amount=blanks * facts.layers * facts.width,
     )  # fmt: skip
     yield [job.shard_step(BlankFinder, finding, estimate=estimate), measured]
     set_notes: list[dict[str, Any]] = []
-    partials = with_notes(read_partials(args.store, [set_file(item) for item in measured.items]), set_notes)
+    partials = with_notes(read_partials(args.store, measured.files), set_notes)
     table = schema.concatenate(CONFUSION, partials)
     rows = table.to_pylist()
     notes = read_notes(args.store, job.partials)
@@ -78,7 +69,7 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
             f"--confusion: {names[0]!r} occurs {occurrences[0]} times: too rarely, as only one of its words, or in too "
             "few documents to train and test on; give other sets, or leave the part out of --parts"
         )
-    whole_table(CONFUSION).commit(args.store, schema.table(CONFUSION, table), job.stage.fingerprint)
+    job.stage.write(CONFUSION, schema.table(CONFUSION, table))
     layers, alike = (
         {name: from_which_layer(own_rows, facts.layers, equal) for name, own_rows in rows_of.items()}
         for equal in (False, True)
@@ -97,11 +88,6 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
     }  # fmt: skip
 
 
-def set_file(item: Item) -> Output:
-    """Return the file of the results of a confusion set."""
-    return partial_file(CONFUSION, "set", item["set"])
-
-
 class BlankFinder:
     """Finds the words of confusion sets in shards, and computes the model's states at the blanks in their places."""
 
@@ -109,7 +95,7 @@ class BlankFinder:
         self.store, self.config, self.sets, self.sentences = args.store, config, sets, sentences
         self.reader = BlankReader(args.facts, Tokenizer(args.facts), **args.arithmetic)
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> Noted:
         """Find the examples in one shard, which has its share of the corpus's examples, rounded up."""
         (part,), config = item["parts"], self.config
         with self.store.parquet(part_name("corpus", part)) as file:
@@ -118,10 +104,10 @@ class BlankFinder:
             -(-limit * table.num_rows // self.sentences) for limit in (config.confusion_most, config.confusion_states)
         )
         examples, notes = find_examples(table, self.sets, self.reader, most, most_states, config.window, config.seed)
-        return {shard_file(CONFUSION, item["shard"]): Noted(examples, notes)}
+        return Noted(examples, notes)
 
 
-def measure(item: Item, args: PassArgs, files: list[Output]) -> Made:
+def measure(item: Item, args: PassArgs, files: list[Output]) -> Noted:
     """Train and test the classifiers of one confusion set on the examples in the files of all shards."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -131,4 +117,4 @@ def measure(item: Item, args: PassArgs, files: list[Output]) -> Made:
     with threadpool_limits(1):
         rows = measure_set(item["name"], examples, args.seed)
     notes = {"not_converged": sum(not row["converged"] for row in rows)}
-    return {set_file(item): Noted(schema.table(CONFUSION, rows), notes)}
+    return Noted(schema.table(CONFUSION, rows), notes)

@@ -14,21 +14,12 @@ from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
 from jobs.options.configs import without_ingest
 from jobs.run_folder.run import Run
-from jobs.stage.outputs import (
-    Noted,
-    Output,
-    partial_file,
-    read_notes,
-    read_partial,
-    read_partials,
-    shard_file,
-    whole_table,
-)
+from jobs.stage.outputs import Noted, Output, file_of, partial_file, read_notes, read_partial, read_partials
 from jobs.stage.runner import Stage, begin_stage
-from jobs.stage.step import Made, Step, Steps
+from jobs.stage.step import Step, Steps
 from ops.corpus.read_shard import read_shard
-from ops.meaning.context_tables import CONTEXTS, WORDS, ContextTables
 from ops.meaning.contexts import ContextCounter
+from ops.meaning.vectors import CONTEXTS, WORDS, ContextTables
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
 from ops.shards import spans
 from ops.storage.fingerprint import fingerprint
@@ -64,56 +55,39 @@ def count_steps(config: MeaningConfig, context_words: int | list[str], stage: St
     }  # fmt: skip
     items = [{"shard": i, "sentences": len(range(*shards.span(i)))} for i in range(len(shards))]
     words = Step(
-        name="meaning: words", items=items, outputs=lambda item: [words_file(item["shard"])], worker=count_shard,
+        name="meaning: words", items=items, outputs=file_of(COUNTS, "words", "shard"), worker=count_shard,
         args={"store": store, "case": config.word_case}, **each,
     )  # fmt: skip
     chosen = Step(
         name="meaning: vocabulary", items=[{}], outputs=lambda _: [VOCABULARY], worker=choose_words, here=True,
-        args={"store": store, "shards": len(shards), "min_count": config.min_count, "context_words": context_words},
+        args={"store": store, "files": words.files, "min_count": config.min_count, "context_words": context_words},
     )  # fmt: skip
     contexts = Step(
-        name="meaning: contexts", items=items, outputs=lambda item: [pairs_file(item["shard"])], worker=PairCounter,
-        args={"store": store, "window": config.window, "case": config.word_case}, **each,
+        name="meaning: contexts", items=items, outputs=lambda item: [numbers_file("shard", item["shard"])],
+        worker=PairCounter, args={"store": store, "window": config.window, "case": config.word_case}, **each,
     )  # fmt: skip
     yield [words, chosen, contexts]
     vocabulary = read_vocabulary(store)
     ranges = [{"range": i, "span": span} for i, span in enumerate(spans(len(vocabulary.rows), WORDS_PER_RANGE))]
-    yield [
-        Step(
-            name="meaning: add up", items=ranges, outputs=lambda item: [range_file(item)], worker=add_up_range,
-            args={"store": store, "shards": len(shards), "columns": len(vocabulary.columns)}, unit="ranges of words",
-        )
-    ]  # fmt: skip
-    files = [range_file(item) for item in ranges]
-    sums = np.array(read_notes(store, files), np.int64).sum(0)
+    sums_of_ranges = Step(
+        name="meaning: add up", items=ranges, outputs=lambda item: [numbers_file("range", item["range"])],
+        worker=add_up_range, unit="ranges of words",
+        args={"store": store, "files": contexts.files, "columns": len(vocabulary.columns)},
+    )  # fmt: skip
+    yield [sums_of_ranges]
+    sums = np.array(read_notes(store, sums_of_ranges.files), np.int64).sum(0)
     tables = ContextTables(vocabulary, sums, config.smoothing)
-    rows = tables.pairs(read_each(store, [file.path for file in files]))
-    pairs = whole_table(CONTEXTS).commit(store, rows, stage.fingerprint)
+    pairs = stage.write(CONTEXTS, tables.pairs(read_each(store, [file.path for file in sums_of_ranges.files])))
     vectors = tables.vectors(config.dimensions, config.singular_power, config.seed)
-    whole_table(WORDS).commit(store, vectors, stage.fingerprint)
     return {
-        "sentences": shards.sentences,
-        "words": vectors.num_rows,
-        "context_words": len(sums),
-        "pairs": pairs,
-        "counted": int(sums.sum()),
-        "dimensions": len(vectors["vector"][0]),
-    }
+        "sentences": shards.sentences, "words": stage.write(WORDS, vectors), "context_words": len(sums),
+        "pairs": pairs, "counted": int(sums.sum()), "dimensions": len(vectors["vector"][0]),
+    }  # fmt: skip
 
 
-def words_file(shard: int) -> Output:
-    """Return the file of the words of a shard."""
-    return partial_file(COUNTS, "words", shard)
-
-
-def pairs_file(shard: int) -> Output:
-    """Return the file of the pairs of a shard, which is read by ranges."""
-    return replace(shard_file(COUNTS, shard), writer=write_numbers)
-
-
-def range_file(item: Item) -> Output:
-    """Return the file of the pairs of a range of words; its notes are the total count of each context word."""
-    return replace(partial_file(COUNTS, "range", item["range"]), writer=write_numbers)
+def numbers_file(name: str, number: int) -> Output:
+    """Return the file of the pairs of a shard or of a range of words, which is read by ranges."""
+    return replace(partial_file(COUNTS, name, number), writer=write_numbers)
 
 
 def read_vocabulary(store: Store) -> Vocabulary:
@@ -121,20 +95,18 @@ def read_vocabulary(store: Store) -> Vocabulary:
     return Vocabulary.from_table(read_partial(store, VOCABULARY))
 
 
-def count_shard(item: Item, store: Store, case: str) -> Made:
+def count_shard(item: Item, store: Store, case: str) -> pa.Table:
     """Count the words of one shard."""
     _, texts, _ = read_shard(store, item["shard"])
-    return {words_file(item["shard"]): count_words(texts, case)}
+    return count_words(texts, case)
 
 
-def choose_words(item: Item, store: Store, shards: int, min_count: int, context_words: int | list[str]) -> Made:
-    """Choose the vocabulary from the words of all shards.
-
-    Raises:
-        InputError: `ops.meaning.vocabulary.choose` raises this error.
-    """
-    counts = add_counts(read_partials(store, map(words_file, range(shards)), at_once=LARGE_FILES_AT_ONCE))
-    return {VOCABULARY: choose(counts, min_count, context_words).to_table()}
+def choose_words(
+    item: Item, store: Store, files: list[Output], min_count: int, context_words: int | list[str]
+) -> pa.Table:
+    """Choose the vocabulary from the words of all shards."""
+    counts = add_counts(read_partials(store, files, at_once=LARGE_FILES_AT_ONCE))
+    return choose(counts, min_count, context_words).to_table()
 
 
 class PairCounter:
@@ -144,19 +116,19 @@ class PairCounter:
         self.store = store
         self.counter = ContextCounter(read_vocabulary(store), window, case)
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Count one shard's contexts."""
         _, texts, _ = read_shard(self.store, item["shard"])
-        return {pairs_file(item["shard"]): self.counter.count(texts)}
+        return self.counter.count(texts)
 
 
-def add_up_range(item: Item, store: Store, shards: int, columns: int) -> Made:
-    """Add up the counts of all shards for one range of words and `columns` context words."""
+def add_up_range(item: Item, store: Store, files: list[Output], columns: int) -> Noted:
+    """Add up the counts of all shards for one range of words; the notes are the total of each context word."""
     first, stop = (row * columns for row in item["span"])
-    files = [pairs_file(shard).path for shard in range(shards)]
-    pairs = add_counts(read_each_between(store, files, "key", first, stop - 1, LARGE_FILES_AT_ONCE))
+    paths = [file.path for file in files]
+    pairs = add_counts(read_each_between(store, paths, "key", first, stop - 1, LARGE_FILES_AT_ONCE))
     row, column = np.divmod(pairs["key"].to_numpy(), columns)
     sums = np.zeros(columns, np.int64)
     np.add.at(sums, column, pairs["total"].to_numpy())
     table = pa.table({"row": row, "column": column, "count": pairs["total"]})
-    return {range_file(item): Noted(table, sums.tolist())}
+    return Noted(table, sums.tolist())

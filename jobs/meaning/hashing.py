@@ -12,17 +12,16 @@ from jobs.meaning.job import MeaningConfig
 from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import Output, partial_file, read_partials, shard_file, whole_table
+from jobs.stage.outputs import Output, partial_file, read_partials
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows
 from ops.errors import InputError
 from ops.figures.files import save_figures
-from ops.meaning.codes import IN_THE_PLANE, HashedStates, methods_and_sizes
-from ops.meaning.figures import precision_figure
+from ops.meaning.figures import codes_figure, precision_figure
 from ops.meaning.hashed_sentences import Drawn, label_drawn, no_sentences
-from ops.meaning.map_figures import codes_figure
-from ops.meaning.sentence_states import SentenceReader
+from ops.meaning.hashing import IN_THE_PLANE, HashedStates, methods_and_sizes
+from ops.meaning.readers import SentenceReader
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import HASHED, draw
@@ -111,7 +110,7 @@ def hashing_steps(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPa
     if not rows.num_rows:
         raise InputError("--label: no two classes are in the documents on both sides; raise --hashed-sentences")
     for name, table in ((HASHING, rows), (PLANE, places)):
-        whole_table(name).commit(store, table, job.stage.fingerprint)
+        job.stage.write(name, table)
     coloured = min(drawn.labels, key=lambda label: len(label.classes))
     by_id = dict(zip(drawn.sent_ids.tolist(), coloured.names, strict=True))
     figures = {"code_precision": precision_figure(rows.to_pylist())}
@@ -135,11 +134,10 @@ class SentenceStateReader:
         self.tokens = args.tokens(lambda: tokenizer)
         self.reader = SentenceReader(args.facts, tokenizer, **args.arithmetic)
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Run the model on the drawn sentences of one shard."""
         _, tokens = self.tokens.read(item["shard"], np.array(item["rows"], np.int64))
-        states = self.reader.read(tokens, [self.layer])[:, 0]
-        return {shard_file(HASHING, item["shard"]): write_arrays(states=states)}
+        return write_arrays(states=self.reader.read(tokens, [self.layer])[:, 0])
 
 
 def read_states(store: Store, files: list[Output]) -> np.ndarray:

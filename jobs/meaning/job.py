@@ -64,8 +64,7 @@ class MeaningConfig(CorpusPassConfig):
     )
     mask_rate: float = Field(0.15, gt=0, lt=1, description="Mask this share of a sentence's tokens")
     language_column: str | None = Field(
-        None,
-        description="Column that names a sentence's language (default: language, if there is one)",
+        None, description="Column that names a sentence's language (default: language, if there is one)"
     )
     translation_column: str | None = Field(
         None, description="Column whose value translations share (default: doc_id and place in the document)"
@@ -77,8 +76,7 @@ class MeaningConfig(CorpusPassConfig):
         10, ge=1, le=1_000_000, description="Look up this many nearest sentences by their codes"
     )
     label: str | None = Field(
-        None,
-        description="Column whose values neighbours should share (default: topic, category and dataset)",
+        None, description="Column whose values neighbours should share (default: topic, category and dataset)"
     )
     epochs: int = Field(30, ge=1, description="Train an autoencoder for this many passes over the hashed sentences")
 

@@ -13,18 +13,16 @@ from jobs.meaning.job import MeaningConfig
 from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, group_size
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import Noted, notes_of, read_partial, shard_file, whole_table
-from jobs.stage.step import Made, Steps
+from jobs.stage.outputs import Noted, notes_of, read_partial
+from jobs.stage.step import Steps
 from ops import sampling, schema
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
-from ops.meaning.analogies import Analogies
+from ops.meaning.analogies import Analogies, Judged, judge
 from ops.meaning.analogy_intervals import AnalogyBootstrap
-from ops.meaning.figures import analogy_figures
-from ops.meaning.map_figures import PAIRS, known_pairs, offset_figures
-from ops.meaning.offsets import Judged, judge, neighbour_rows
-from ops.meaning.word_spaces import frequent_words, space_names, spaces_by_name
+from ops.meaning.figures import PAIRS, analogy_figures, known_pairs, offset_figures
+from ops.meaning.spaces import frequent_words, neighbour_rows, space_names, spaces_by_name
 from ops.meaning.word_states import WordReader, WordSums
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -87,11 +85,11 @@ def offset_steps(
                 yield pa.table(neighbour_rows(space, config.neighbours), schema=schema.schema(NEIGHBOURS))
                 progress.add()
 
-    pairs = whole_table(NEIGHBOURS).commit(args.store, neighbours(), job.stage.fingerprint)
+    pairs = job.stage.write(NEIGHBOURS, neighbours())
     outcomes = AnalogyBootstrap([judged[name] for name in names], questions, case, args.seed)
     accuracies = outcomes.rows()
     for name, rows in ((ANALOGIES, accuracies), (DIFFERENCES, outcomes.differences())):
-        whole_table(name).commit(args.store, schema.table(name, rows), job.stage.fingerprint)
+        job.stage.write(name, schema.table(name, rows))
     ordered = {figure: [spaces[name] for name in names] for figure, spaces in shown.items()}
     analogies = analogy_figures(accuracies, names)
     figures = save_figures(args.store, "meaning/figures", offset_figures(ordered, facts.title))
@@ -125,7 +123,7 @@ class WordStateReader:
         compared, _ = read_words(args.store, words)
         self.reader = WordReader(args.facts, Tokenizer(args.facts), words=compared, case=case, **args.arithmetic)
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> Noted:
         """Read the drawn sentences of one group's shards, and return the words' mean states."""
         drawn, (first, stop) = self.draw(), item["span"]
         drawn = drawn[np.searchsorted(drawn, first) : np.searchsorted(drawn, stop)]
@@ -138,5 +136,4 @@ class WordStateReader:
             read += len(texts)
         if read != len(drawn):
             raise RuntimeError(f"meaning: {len(drawn)} sentences were drawn of group {item['shard']}, and {read} read")
-        notes = {"read": read, "unscored": sorted(unscored)}
-        return {shard_file(OFFSETS, item["shard"]): Noted(sums.to_table(), notes)}
+        return Noted(sums.to_table(), {"read": read, "unscored": sorted(unscored)})

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
@@ -12,39 +13,24 @@ from jobs.meaning.job import MeaningConfig
 from jobs.run_folder.run import Run
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, shard_file, whole_table
-from jobs.stage.step import Made, Step, Steps
+from jobs.stage.outputs import Output, file_of, partial_file, read_partial, read_partials
+from jobs.stage.step import Step, Steps
 from ops import schema
+from ops.arrays import Arrays
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
-from ops.meaning.drawn_sentences import (
-    COLUMNS,
-    MASKED,
-    PAIR,
-    TRANSLATION,
-    Wanted,
-    choose_sentences,
-    draw_from_shard,
-)
+from ops.meaning.drawn_sentences import COLUMNS, MASKED, PAIR, TRANSLATION, Wanted, choose_sentences, draw_from_shard
 from ops.meaning.figures import sentence_figures
-from ops.meaning.next_sentences import OTHER, SAME, best_layer
-from ops.meaning.sentence_blocks import (
-    Results,
-    masked_word_rows,
-    pair_rows,
-    read_masked,
-    read_pairs,
-    read_states,
-    translated_rows,
-)
-from ops.meaning.sentence_states import SentenceReader
+from ops.meaning.masked_words import masked_word_rows, read_masked
+from ops.meaning.next_sentences import OTHER, SAME, best_layer, next_rows, read_pairs
+from ops.meaning.readers import SentenceReader
+from ops.meaning.translations import translation_rows
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.schema import meta_keys
 from ops.sentences.pipeline import Annotator
-from ops.sentences.token_words import words_of_tokens
-from ops.sentences.word_spans import word_spans
+from ops.sentences.word_spans import word_spans, words_of_tokens
 from ops.shards import spans
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
@@ -101,10 +87,9 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     """Yield the steps, write the tables and the figures, and return the counts.
 
     Args:
-        args: the arguments of the workers.
+        args, tokenizer, job: the arguments of the workers, the tokenizer, and the pass.
         is_named: whether the user named the parts.
         at_most: the maximum number of sentences that the model reads.
-        tokenizer, job: the tokenizer, and the pass.
 
     Raises:
         InputError: no state is finite, or the user named the part and the corpus has no data for it.
@@ -121,14 +106,13 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     )  # fmt: skip
     yield [drawing, choosing]
     chosen = read_partial(store, CHOSEN)
-    blocks = blocks_of(chosen["kind"].to_pylist())
-    yield [
-        Step(
-            name="meaning: sentences", items=blocks, outputs=lambda item: [block_file(item)], worker=BlockReader,
-            args={"args": args}, unit="blocks", work=("sentences", chosen.num_rows), holds=job.placement.holds,
-            workers=job.placement.workers, actors=True, estimate=partial(job.seconds, passes=cost * at_most),
-        )
-    ]  # fmt: skip
+    reading = Step(
+        name="meaning: sentences", items=blocks_of(chosen["kind"].to_pylist()), worker=BlockReader,
+        outputs=file_of(SENTENCES, "results", "block"), args={"args": args}, unit="blocks",
+        work=("sentences", chosen.num_rows), holds=job.placement.holds, workers=job.placement.workers, actors=True,
+        estimate=partial(job.seconds, passes=cost * at_most),
+    )  # fmt: skip
+    yield [reading]
     if is_named and not chosen.num_rows:
         raise InputError(
             "--parts sentences: no document of the corpus has three sentences, two of them consecutive; sources "
@@ -136,19 +120,20 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
         )
     facts, drawn = args.facts, chosen["texts"].to_pylist()
     pairs, translations = (chosen.filter(pc.equal(chosen["kind"], kind)) for kind in (PAIR, TRANSLATION))
-    read = {kind: read_blocks(store, blocks, kind) for kind in (PAIR, MASKED, TRANSLATION)}
-    rows, not_finite = pair_rows(read[PAIR], pairs["document"].to_pylist(), args.seed)
+    read = {kind: read_blocks(store, reading, kind) for kind in (PAIR, MASKED, TRANSLATION)}
+    rows, not_finite = next_rows(read[PAIR], pairs["document"].to_pylist(), args.seed) if read[PAIR] else ([], 0)
     if pairs.num_rows and not_finite == pairs.num_rows:
         raise InputError("--model: gave no finite state for any sentence; try --dtype float32, or another model")
     document_of = dict(zip(chosen["sent_id"].to_pylist(), chosen["document"].to_pylist(), strict=True))
     alone = [texts[0] for texts in drawn if texts]
-    words = masked_word_rows(read[MASKED], document_of, alone, tokenizer, facts.vocabulary)
+    words = masked_word_rows(read[MASKED], document_of, alone, tokenizer, facts.vocabulary) if read[MASKED] else []
     keys, languages, documents = (translations[column].to_pylist() for column in ("key", "language", "document"))
-    near = translated_rows(read[TRANSLATION], keys, languages, documents, args.seed)
+    states = read[TRANSLATION].get("state")
+    near = [] if states is None else translation_rows(states, keys, languages, documents, args.seed)
     for name, table_rows in ((SENTENCES, rows), (MASKED_WORDS, words), (TRANSLATIONS, near)):
         # A table for which the model or the corpus has no data is not written.
         if table_rows:
-            whole_table(name).commit(store, schema.table(name, table_rows), job.stage.fingerprint)
+            job.stage.write(name, schema.table(name, table_rows))
     missing = {
         "next sentences (too few documents of three sentences, two of them consecutive)": not rows,
         "the model's own next-sentence head (its weights have none)": NEXT_SENTENCE not in args.heads,
@@ -169,18 +154,18 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     }  # fmt: skip
 
 
-def draw(item: Item, args: SentenceArgs) -> Made:
+def draw(item: Item, args: SentenceArgs) -> pa.Table:
     """Draw sentences from one shard."""
     (part,) = item["parts"]
     meta = ["meta"] if args.wanted.language else []
     with args.store.parquet(part_name("corpus", part)) as file:
         table = file.read(columns=[*COLUMNS, *meta])
-    return {shard_file(SENTENCES, item["shard"]): draw_from_shard(table, args.wanted)}
+    return draw_from_shard(table, args.wanted)
 
 
-def choose(item: Item, args: SentenceArgs, files: list[Output]) -> Made:
+def choose(item: Item, args: SentenceArgs, files: list[Output]) -> pa.Table:
     """Choose the sentences to read from the drawn sentences in the files of all shards."""
-    return {CHOSEN: choose_sentences(read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE), args.wanted)}
+    return choose_sentences(read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE), args.wanted)
 
 
 def blocks_of(kinds: list[str]) -> list[Item]:
@@ -194,14 +179,9 @@ def blocks_of(kinds: list[str]) -> list[Item]:
     return items
 
 
-def block_file(item: Item) -> Output:
-    """Return the file of the results of a block of sentences."""
-    return partial_file(SENTENCES, "results", item["block"])
-
-
-def read_blocks(store: Store, blocks: list[Item], kind: str) -> Results:
+def read_blocks(store: Store, step: Step, kind: str) -> dict[str, Arrays]:
     """Return the results of one kind, in the order of the chosen sentences."""
-    files = [block_file(item) for item in blocks if item["kind"] == kind]
+    files = [file for item, file in zip(step.items, step.files, strict=True) if item["kind"] == kind]
     results = [read_arrays(table) for table in read_partials(store, files, at_once=LARGE_FILES_AT_ONCE)]
     return {name: np.concatenate([block[name] for block in results]) for name in (results[0] if results else ())}
 
@@ -215,7 +195,7 @@ class BlockReader:
         self.head = lru_cache(self._load_head)
         self.annotator = lru_cache(Annotator)
 
-    def __call__(self, item: Item) -> Made:
+    def __call__(self, item: Item) -> pa.Table:
         """Read one block."""
         args, kind, (first, stop) = self.args, item["kind"], item["span"]
         rows = read_partial(args.store, CHOSEN).slice(first, stop - first)
@@ -228,8 +208,8 @@ class BlockReader:
             head = self.head(MASKED_WORD)
             results = read_masked(self.reader, head, alone, ids, args.mask_rate, args.seed, self._tags)
         else:
-            results = read_states(self.reader, alone)
-        return {block_file(item): write_arrays(**results)}
+            results = {"state": self.reader.read(self.reader.tokenizer.encode(alone))}
+        return write_arrays(**results)
 
     def _tags(self, texts: list[str], placed: list[PlacedTokens]) -> list[list[str]]:
         """Return the tag of the word that each token belongs to, from the included English pipeline."""

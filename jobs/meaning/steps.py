@@ -10,7 +10,7 @@ from jobs.meaning.job import MeaningConfig
 from jobs.meaning.offsets import compare
 from jobs.meaning.sentences import follow
 from jobs.run_folder.run import Run
-from jobs.stage.checks import check_ingest_options, check_pass, check_sources
+from jobs.stage.checks import check_corpus, check_pass
 from ops.errors import InputError, visible
 from ops.meaning.analogies import read_analogies
 from ops.meaning.confusion import DEFAULT, read_sets
@@ -69,11 +69,7 @@ def check_parts(
         InputError: an input is missing or invalid.
     """
     if parts == ("counts",):
-        check_ingest_options(config)
-        if config.corpus:
-            check_sources(config)
-        else:
-            run.require("ingest")
+        check_corpus(config, run)
         return parts, None
     facts, tokenizer = check_pass(config, run)
     check_layer(config.hash_layer, facts)

@@ -11,16 +11,15 @@ from jobs.mixing.job import MixingConfig
 from jobs.run_folder.run import Run
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, part_rows
-from jobs.stage.outputs import Noted, Output, TablePart, read_partials, shard_file, table_part, whole_table, with_notes
+from jobs.stage.outputs import Noted, Output, TablePart, read_partials, shard_file, table_part, with_notes
 from jobs.stage.step import Made, Steps
 from ops.errors import InputError
 from ops.figures.files import save_figures
 from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.figures import mixing_figures
-from ops.mixing.partial_file import TOKENS, merge, to_table, token_rows
 from ops.mixing.sequences import SequenceReader
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
-from ops.mixing.tables import mixing_tables
+from ops.mixing.tables import TOKENS, merge, mixing_tables, to_table, token_rows
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.architectures import check_architecture
 from ops.model.batches import batch_lengths
@@ -98,7 +97,7 @@ def mixing_steps(config: MixingConfig, job: CorpusPass) -> Steps:
     if totals:
         tables = mixing_tables(totals, facts.layers, names)
         for name, table in tables.items():
-            whole_table(name).commit(store, table, job.stage.fingerprint)
+            job.stage.write(name, table)
         counts["figures"] = save_figures(store, "mixing/figures", mixing_figures(tables), facts.title)
     counts |= {"stages": [n for n in names if n in LAYER_STAGES], "unscored_sequences": list(unscored)[:100]}
     return job.accounted(sum(note["scored"] for note in notes), sum(unscored.values()), counts)

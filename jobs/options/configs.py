@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from ops.corpus.token_windows import LEAST, window_size
-from ops.sources.formats import suffixes
+from ops.sources.file_names import suffixes
 from ops.sources.presets import PRESETS as CORPORA
-from ops.sources.source_format import Reading
+from ops.sources.source import Reading
 
 PAPER: dict[str, Any] = {
     "k": 10_000,

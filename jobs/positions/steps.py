@@ -16,16 +16,7 @@ from jobs.run_folder.run import Run
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, measured_sentences, part_rows
 from jobs.stage.costs import PASSES
-from jobs.stage.outputs import (
-    Noted,
-    notes_of,
-    partial_file,
-    read_partial,
-    read_partials,
-    shard_file,
-    whole_table,
-    with_notes,
-)
+from jobs.stage.outputs import Noted, notes_of, partial_file, read_partial, read_partials, shard_file, with_notes
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.corpus.read_shard import read_rows, take_sentences
@@ -36,15 +27,14 @@ from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
-from ops.positions.compare import SAME_TOKEN
 from ops.positions.encode import Encoder, with_answers
 from ops.positions.figures import position_figures
 from ops.positions.labels import Labelled, check_labels, label_rows
-from ops.positions.partial_file import merge, to_table
 from ops.positions.pilot import check_pilot, mean_states, pilot_size, pilot_table, read_pilot
 from ops.positions.position_table import DECODERS, check_positions
 from ops.positions.reader import VariantReader
-from ops.positions.shard import Batches, PositionsScorer
+from ops.positions.shard import Batches, PositionsScorer, merge_tables
+from ops.positions.similarity import SAME_TOKEN
 from ops.positions.tables import corpus_tables
 from ops.positions.variants import DEFAULT, choose_variants
 from ops.sampling import LABELS, PILOT, draw
@@ -139,10 +129,7 @@ def positions_steps(
 ) -> Steps:
     """Yield the pilot and the shards, merge the shards in order, write tables and figures, and return the counts.
 
-    Args:
-        config, job: the options and the pass.
-        variants: the variants to measure.
-        texts: the sentences of the label check, in the order of their ids; None without a label check.
+    `texts` are the sentences of the label check, in the order of their ids; None without a label check.
     """
     args = PositionsArgs(**vars(job.args), config=config, variants=variants)
     pilot = pilot_step(args, job)
@@ -163,7 +150,7 @@ def positions_steps(
     store, facts = args.store, args.facts
     notes: list[dict[str, Any]] = []
     partials = read_partials(store, job.partials, at_once=LARGE_FILES_AT_ONCE)
-    totals, features = merge(with_notes(partials, notes))
+    totals, features = merge_tables(with_notes(partials, notes))
     pilot_states = read_partial(store, PILOT_FILE)
     unscored = sorted(i for note in notes for i in note["unscored"])
     scored = sum(note["scored"] for note in notes)
@@ -187,7 +174,7 @@ def positions_steps(
             tables["positions/labels"] = schema.table("positions/labels", rows)
         for name, table in tables.items():
             if table.num_rows or name not in PERPLEXITIES:
-                whole_table(name).commit(store, table, job.stage.fingerprint)
+                job.stage.write(name, table)
         counts["figures"] = save_figures(store, "positions/figures", position_figures(tables), facts.title)
     return job.accounted(scored, len(unscored), counts)
 
@@ -265,4 +252,4 @@ class PositionsWorker:
         notes = {name: getattr(result, name) for name in names}
         notes["beyond"] = {name: len(ids) for name, ids in result.beyond.items()}
         notes["first_beyond"] = {name: ids[:NAMED] for name, ids in result.beyond.items()}
-        return {shard_file("positions", item["shard"]): Noted(to_table(result), notes)}
+        return {shard_file("positions", item["shard"]): Noted(result.to_table(), notes)}

@@ -13,10 +13,10 @@ from ops.model.names import RANDOM
 from ops.model.numerics import TF32, check_dtype
 from ops.model.tokenizer import Tokenizer
 from ops.sources.csv import CSV
-from ops.sources.paragraphs import PARAGRAPHS
 from ops.sources.pieces import check_source
-from ops.sources.source_format import Source
+from ops.sources.source import Source
 from ops.sources.spec import READABLE, parse_source
+from ops.sources.text import PARAGRAPHS
 
 
 def check_sources(config: CorpusConfig) -> list[Source]:
@@ -39,17 +39,26 @@ def check_sources(config: CorpusConfig) -> list[Source]:
     return sources
 
 
-def check_pass(config: CorpusModelConfig, run: Run) -> tuple[ModelFacts, Tokenizer]:
-    """Check options, sources and model, and return the facts of the model and its tokenizer.
+def check_corpus(config: CorpusModelConfig, run: Run) -> None:
+    """Check that the sources, or else a finished corpus, are there.
 
     Raises:
-        InputError: an input is missing or invalid.
+        InputError: a source or the corpus is missing, or an option of `ingest` is given without a source.
     """
     check_ingest_options(config)
     if config.corpus:
         check_sources(config)
     else:
         run.require("ingest")
+
+
+def check_pass(config: CorpusModelConfig, run: Run) -> tuple[ModelFacts, Tokenizer]:
+    """Check options, sources and model, and return the facts of the model and its tokenizer.
+
+    Raises:
+        InputError: an input is missing or invalid.
+    """
+    check_corpus(config, run)
     check_device(config)
     # On a cluster the user may have to choose a device before anything is done.
     if isinstance(config, CorpusPassConfig) and (config.dtype == TF32 or on_cluster()):

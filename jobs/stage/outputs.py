@@ -139,6 +139,11 @@ def partial_file(stage: str, name: str, number: int | None = None, digits: int =
     return Output(f"{STAGES[stage].partials}/{stem}.parquet", name if number is None else f"{name}-{number}")
 
 
+def file_of(stage: str, name: str, key: str = "") -> Callable[[Mapping[str, Any]], list[Output]]:
+    """Return `outputs` of a step whose items have one partial file each, numbered by an entry (by default `name`)."""
+    return lambda item: [partial_file(stage, name, item[key or name])]
+
+
 def shard_file(stage: str, shard: int) -> Output:
     """Return the partial file of a shard, or of a group of shards."""
     return partial_file(stage, "shard", shard)

@@ -15,6 +15,7 @@ from jobs.options.configs import StageConfig
 from jobs.run_folder.publish import clear
 from jobs.run_folder.run import Run
 from jobs.stage.dry_run import DryRun
+from jobs.stage.outputs import Contents, whole_table
 from jobs.stage.plan import plan_of
 from jobs.stage.step import Step, Steps
 from ops.errors import visible
@@ -51,6 +52,10 @@ class Stage:
     def say(self, text: str) -> None:
         """Print a line about the results on standard error."""
         print(f"{self.name.partition('/')[0]}: {visible(text)}", file=sys.stderr)
+
+    def write(self, table: str, contents: Contents) -> int:
+        """Put the only part of a table in place, and return its number of rows."""
+        return whole_table(table).commit(self.store, contents, self.fingerprint)
 
     def missing(self, step: Step) -> list[Item]:
         """Return the items of a step that are not done."""

@@ -28,8 +28,9 @@ class Step(Spread):
         items: JSON-able descriptions of all work of the step, in the order in which the items are handed out.
         outputs: returns the files of an item in the order in which they are committed, so that the last file exists
             only if all do. An item is done if each of its files is complete.
-        worker: does the work of an item and returns the contents of each of its files. A class is called with `args`
-            once in each process, and its object with each item; a function is called with `args` and the item.
+        worker: does the work of an item and returns the contents of each of its files, or of its only file. A class is
+            called with `args` once in each process, and its object with each item; a function is called with `args` and
+            the item.
         args: the arguments of the worker.
         unit: what an item is (`shards`); empty for a step that is too short for a line of progress.
         work: what is counted inside the items (`sentences`), and their total number (None if it is unknown). If this is
@@ -52,6 +53,11 @@ class Step(Spread):
     amount: float = 0.0
     estimate: Callable[[DryRun], float | None] | None = None
     each: Callable[[Item], None] | None = None
+
+    @property
+    def files(self) -> list[Output]:
+        """The files of all items, in the order of the items."""
+        return [output for item in self.items for output in self.outputs(item)]
 
     def is_done(self, item: Item, store: Store, fingerprint: str) -> bool:
         """Tell whether all files of an item are complete; the last one is checked first, being most likely missing."""
@@ -81,9 +87,13 @@ class Committer:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one item's work, commit its files in their order, and return the row that reports it."""
         made: Any = self.work(item, prepared) if self.step.prepare is not None else self.work(item)
+        outputs = self.step.outputs(item)
+        if not isinstance(made, Mapping):
+            (only,) = outputs
+            made = {only: made}
         if any(isinstance(name, str) for name in made):
             return dict(made)  # a worker that commits by itself returns its row
-        for output in self.step.outputs(item):
+        for output in outputs:
             output.commit(self.store, made[output], self.fingerprint)
         return {"sentences": item.get("sentences", 0)}
 

@@ -24,7 +24,7 @@ from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from jobs.tokens.job import TokensConfig
 from ops.estimate.selection import expected_selected
-from ops.explain.hard_negatives import MOST
+from ops.explain.examples import MOST_NEGATIVES
 from ops.model.batches import Lengths, batch_lengths
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
@@ -64,7 +64,7 @@ def tokens(config: TokensConfig, run: Run) -> None:
         lengths=batch_lengths(placement.device, scored.counts.get("equal_lengths", True)), dictionaries=dictionaries,
         block=block_of(topk), tables=tables,
     )  # fmt: skip
-    most = {"token_activations": min(config.top, scored.k), "negative_tokens": min(MOST, scored.sampled)}
+    most = {"token_activations": min(config.top, scored.k), "negative_tokens": min(MOST_NEGATIVES, scored.sampled)}
     each = {table: number for table, number in most.items() if table in tables}
     expected = expected_selected(scored.sentences, [(number, scored.sets) for number in each.values()])
     rows = {"peaks": scored.sets} | {table: scored.sets * each.get(table, 0) for table in most}

@@ -80,7 +80,6 @@ class Ablator:
 
     Args:
         facts, options: the model, and how its activations are taken; the site is `hidden`.
-        neurons: all neurons.
         mean, std: the mean and the standard deviation of each neuron over the corpus, `[neurons]`. A neuron whose
             standard deviation is 0 or NaN is not among the others.
         texts, token_budget: the sentences, and the token budget of a batch.
@@ -90,15 +89,9 @@ class Ablator:
     """
 
     def __init__(
-        self,
-        facts: ModelFacts,
-        options: ScoreOptions,
-        neurons: Neurons,
-        mean: Float64s,
-        std: Float64s,
-        texts: list[str],
-        token_budget: int,
-    ) -> None:
+        self, facts: ModelFacts, options: ScoreOptions, neurons: Neurons, mean: Float64s, std: Float64s,
+        texts: list[str], token_budget: int,
+    ) -> None:  # fmt: skip
         set_numerics(options.device, options.threads)
         tokenizer = Tokenizer(facts)
         self.scorer = Scorer(facts, options, tokenizer.pad_id)
@@ -186,7 +179,6 @@ def choose_neurons(
 
     Args:
         properties: each neuron's value of each property, by name, `[neurons]`; neurons with NaN are not chosen.
-        neurons: all neurons.
         strongest: maximum number of neurons for each property.
         most: maximum number of distinct neurons in total.
         with_last: whether to include the last layer, which no other neuron follows.
@@ -218,11 +210,9 @@ def matched_neurons(
     spread therefore share most of their drawn neurons.
 
     Args:
-        neurons: all neurons.
         std: the standard deviation of each neuron over the corpus, `[neurons]`; neurons with NaN are not drawn.
         chosen: the numbers of the chosen neurons.
         each: number of neurons to draw for each chosen one; a narrow layer may have fewer.
-        seed: the run's seed.
 
     Returns:
         The numbers of the drawn neurons, ascending, by the number of the chosen neuron.

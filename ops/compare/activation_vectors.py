@@ -24,7 +24,6 @@ def common_rows(store: Store, other: Store, ids: Int64s | None = None) -> tuple[
     """Return which rows of the two activation samples contain the same sentences, in the same order.
 
     Args:
-        store, other: the runs' folders.
         ids: the ids in the first run of the second run's sentences, -1 if it lacks them; None if they are the same.
     """
     sampled = sampled_sentences(other)

@@ -1,14 +1,21 @@
 """The diversity of a layer's winners, measured by the error of k-means on their vectors (Oba 2021, Figure 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops import sampling, schema
-from ops.arrays import Floats, Int64s
+from ops.arrays import Float32s, Floats, Int64s
+from ops.corpus.corpus_tokens import CorpusTokens
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.check_states import lengths_of_batches
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer
+from ops.shards import Ids
 from ops.statistics.k_means import fit_k_means
+from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.silent import read_heard
@@ -40,14 +47,45 @@ def draw_uniform(store: Store, sentences: int, most: int, seed: int) -> pa.Table
     return pa.table({"sent_id": sent_id.astype(np.int64), "times": np.ones(len(sent_id), np.int64)})
 
 
+class Embedder:
+    """A model that embeds sentences: the last layer's activations."""
+
+    def __init__(self, facts: ModelFacts, scoring: ScoreOptions, token_budget: int) -> None:
+        self.token_budget, self.tokenizer = token_budget, Tokenizer(facts)
+        self.scorer = Scorer(facts, scoring, self.tokenizer.pad_id)
+        self.lengths = lengths_of_batches(self.scorer, self.tokenizer)
+
+    def embed(self, tokens: CorpusTokens, shard: int, sent_ids: Ids) -> pa.Table:
+        """Return the arrays `sent_ids`, ascending, and `vectors` of some sentences of a shard."""
+        ids, vectors = [], []
+        for of_batch, batch in tokens.batches(shard, self.token_budget, self.lengths, sent_ids):
+            ids.append(of_batch)
+            vectors.append(self.scorer.score(batch)[-1].cpu().numpy())
+        order = np.argsort(np.concatenate(ids))
+        return write_arrays(sent_ids=np.concatenate(ids)[order], vectors=np.concatenate(vectors)[order])
+
+
+class SentenceVectors:
+    """Vectors by sentence, from the results of `Embedder.embed` in the order of their sentences."""
+
+    def __init__(self, tables: Iterable[pa.Table]) -> None:
+        parts = [read_arrays(table) for table in tables]
+        self.ids, self.vectors = (np.concatenate([part[name] for part in parts]) for name in ("sent_ids", "vectors"))
+        # A sentence that won in another layer may still have no finite vector at this site.
+        self.finite = np.isfinite(self.vectors).all(1)
+
+    def of(self, drawn: pa.Table) -> tuple[Float32s, Ids]:
+        """Return the finite vectors of drawn sentences (`sent_id` and `times`), and how often each was drawn."""
+        place = np.searchsorted(self.ids, drawn["sent_id"].to_numpy())
+        return self.vectors[place[self.finite[place]]], drawn["times"].to_numpy()[self.finite[place]]
+
+
 def squared_error(points: Floats, times: Int64s, clusters: int, seed: int, most_at_once: int = MOST_AT_ONCE) -> float:
     """Return the sum of squared distances of points to the k-means centroids, weighted by how often each point occurs.
 
     Args:
-        points: the distinct points, `[points, width]`.
-        times: how often each point occurs, `[points]`.
+        points, times: the distinct points, `[points, width]`, and how often each of them occurs, `[points]`.
         clusters: number of clusters; 1 gives the spread around the mean.
-        seed: the seed of the starts.
         most_at_once: maximum number of points for full k-means; with more, mini-batches are used.
     """
     method = fit_k_means(points, clusters, seed, STARTS, times, in_batches=len(points) > most_at_once)
@@ -68,7 +106,6 @@ def curve_rows(
         times: how often each winner was drawn, `[distinct]`. The uniform sentences get the same counts, so that the two
             sets have the same size and repetitions and differ only in their sentences.
         clusters: the numbers of clusters to compute; those above the number of distinct winners are skipped.
-        seed: the seed of k-means.
     """
     n, rows = int(times.sum()), []
     for count in sorted(set(clusters)):

@@ -1,4 +1,4 @@
-"""The figures of the parts of compare that are lines or points."""
+"""The figures of the parts of compare (after Oba 2021): lines, points, heat maps, and maps of groups."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,15 +6,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 
+from ops.arrays import Float64s
 from ops.compare.ablation import Effect
+from ops.compare.layer_agreement import standard_scores
 from ops.compare.property_names import in_words, measure_in_words
 from ops.compare.run_scores import BY_CHANCE, Values
 from ops.compare.unit_matches import UNIVERSAL_FROM
 from ops.figures.lines import draw_lines, layer_names, lines, longer, quantiles, quantiles_of, with_panels
+from ops.figures.maps import colour_bar, heat_map, largest, scatter
 from ops.figures.panels import finish, logarithmic, panels, set_scale
-from ops.figures.style import LEVEL
+from ops.figures.style import COLOURS, DIVERGING, GROUND, LEVEL
 
 _DIVERSITY = (
     ("mean squared distance to the nearest centre (dotted: a uniform sample of sentences)", "", "sse_per_point",
@@ -62,14 +68,17 @@ FIRST = 12  # neurons whose names are shown
 Neuron = tuple[int, int]  # layer and unit
 Null = Mapping[Neuron, Mapping[Neuron, Effect]]  # for each neuron, the random ones that it is compared with
 Rows = list[dict[str, Any]]
+HEAT_MAPS = (
+    "means:words_per_sentence:top",
+    "means:verbs_per_sentence:top",
+    "means:nouns_per_sentence:top",
+    "neurons:mean",
+)
 _EFFECTS = {
     "moved": "how far neurons of later layers move (mean, in their standard deviations)",
     "output": "how far the classifier's output moves (total variation, 0 to 1)",
 }
-_ABLATED = {
-    "own": "neurons highest in a property",
-    "random": "random neurons of the same layer with a similar spread",
-}
+_ABLATED = {"own": "neurons highest in a property", "random": "random neurons of the same layer with a similar spread"}
 
 
 def diversity_figure(diversity: pa.Table) -> Figure:
@@ -168,7 +177,6 @@ def run_figures(rows: pa.Table, pairs: Pairs, model: str, control: str) -> dict[
         rows: the rows of `compare/runs`.
         pairs: the values in the run and in its control, by table and measure: those of `SHOWN`. Without any, there is
             no figure.
-        model, control: the names of the runs.
     """
     if not pairs:
         return {}
@@ -202,9 +210,7 @@ def ablation_figures(ablation: pa.Table, random: Null) -> dict[str, Figure]:
     The panels show all neurons by layer, and those that most exceed the null's mean. With a classifier, a second row of
     panels shows its output.
 
-    Args:
-        ablation: the table.
-        random: for each neuron, the effects of the random neurons drawn for it; neurons are given by layer and unit.
+    `random` are, for each neuron, the effects of the random neurons drawn for it; neurons are given by layer and unit.
     """
     kinds = [kind for kind in _EFFECTS if ablation[kind].null_count < ablation.num_rows]
     if not kinds:
@@ -247,3 +253,66 @@ def effect_rows(ablation: pa.Table, random: Null, kind: str) -> tuple[Rows, Rows
         for value in values
     ]
     return every, first
+
+
+def units_figures(
+    properties: Mapping[str, Float64s], widths: tuple[int, ...], units: tuple[int, int]
+) -> dict[str, Figure]:
+    """Return the figure of some units' properties as heat maps, or none if layers differ in width.
+
+    Args:
+        properties: the values of each property by its name, `[neurons]`, which are standardised within each layer. A
+            silent neuron (NaN) stays blank.
+        units: first and last unit; narrower layers show their last units.
+    """
+    shown = {name: properties[name] for name in HEAT_MAPS if name in properties}
+    if not shown or len(set(widths)) > 1:
+        return {}
+    layers, width = len(widths), widths[0]
+    span = units[1] - units[0] + 1
+    first = min(units[0], max(width - span, 0))
+    stop = min(first + span, width)
+    title = f"Units {first} to {stop - 1} by layer (after Oba 2021, Figure 2)"
+    names = [in_words(name) for name in shown]
+    figure, grid = panels(names, title, columns=1, height=max(0.13 * layers, 0.5))
+    for axes, values in zip(grid, shown.values(), strict=True):
+        values = values.reshape(layers, width)
+        scores = standard_scores(values)[:, first:stop] * np.sqrt(np.isfinite(values).sum(1, keepdims=True))
+        ends = (first - 0.5, stop - 0.5, 0.5, layers + 0.5)
+        image = heat_map(axes, scores, -3, 3, cmap=DIVERGING, origin="lower", aspect="auto", extent=ends)
+        axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    colour_bar(image, grid, "standard deviations from the layer's mean", extend="both")
+    return {"units": finish(figure, "unit of the layer", "layer")}
+
+
+def groups_figure(tables: Mapping[str, pa.Table], layer: int) -> Figure:
+    """Draw the maps of neurons and of sentences of one layer by group, and that of all layers' neurons."""
+    neurons, sentences = (
+        tables[name].filter(pc.equal(tables[name]["layer"], layer))
+        for name in ("compare/groups", "compare/sentence_groups")
+    )
+    maps = {
+        f"neurons of layer {layer}": neurons,
+        "neurons of all layers": tables["compare/joint_groups"],
+        f"sentences by layer {layer}": sentences,
+    }
+    titles = [f"{len(table):,} {name}, {len(pc.unique(table['group']))} groups" for name, table in maps.items()]
+    of = f"the {len(COLOURS)} largest are coloured and numbered"
+    title = f"k-means groups on t-SNE maps (after Oba 2021, Figure 4): {of}"
+    figure, grid = panels(titles, title, own_scales=True)
+    for axes, table in zip(grid, maps.values(), strict=True):
+        _map(axes, table)
+    return finish(figure, "t-SNE axes (no unit); all other groups: grey")
+
+
+def _map(axes: Axes, table: pa.Table) -> None:
+    """Draw points by group, and write the number of each coloured group at its most central point."""
+    group, points = table["group"].to_numpy(), np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()])
+    named = dict.fromkeys(largest(group.tolist()), "")
+    scatter(axes, points, group.tolist(), named)
+    look: dict[str, Any] = {"weight": "bold", "ha": "center", "va": "center"}
+    outline = [withStroke(linewidth=2.5, foreground=GROUND)]
+    for number, colour in zip(named, COLOURS, strict=False):
+        own = points[group == number]
+        x, y = own[((own - np.median(own, axis=0)) ** 2).sum(1).argmin()]
+        axes.text(x, y, str(number), color=colour, path_effects=outline, **look)

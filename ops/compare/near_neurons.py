@@ -19,9 +19,7 @@ class NeighbourFinder:
     """Finds the nearest neurons of one block of neurons at a time.
 
     Args:
-        neurons: all neurons.
         vectors: the result of `unit_vectors`, `[neurons, sentences]` float32.
-        winners: the winners at each pole.
         most: maximum number of neighbours of each of four kinds: by correlation and by overlap, each within the layer
             and across layers.
         silent: which neurons are silent, `[neurons]` bool. They neither have nor are neighbours.
@@ -88,11 +86,8 @@ def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int,
     """Estimate the memory in bytes of a process that finds neighbours: vectors, winner lists, and one block.
 
     Args:
-        neurons: number of all neurons.
-        sampled: number of sentences of the activation sample.
-        k: number of winners of a neuron at a pole.
-        poles: number of poles that the run kept.
-        sentences: number of scored sentences of the corpus.
+        neurons, sampled, k, poles, sentences: number of neurons, of sentences of the activation sample, of winners of a
+            neuron at a pole, of poles, and of scored sentences.
         block: number of neurons whose neighbours are found at once.
 
     >>> [round(finder_bytes(neurons, 10_000, 10_000, 2, 1_000_000) / 1e9, 1) for neurons in (9_216, 36_864)]
@@ -107,21 +102,15 @@ def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int,
 
 
 def nearest_rows(
-    finder: NeighbourFinder,
-    layers: list[Floats],
-    sentences: int,
-    drawn: int,
-    seed: tuple[int, ...],
+    finder: NeighbourFinder, layers: list[Floats], sentences: int, drawn: int, seed: tuple[int, ...],
     rotated: bool = True,
-) -> pa.Table:
+) -> pa.Table:  # fmt: skip
     """Return the rows of `compare/nearest`: the similarity of the nearest neuron, and the similarity in two controls.
 
     Args:
-        finder: the finder of the run's neurons.
         layers: the activations of each layer that has units, `[sentences, units]`.
         sentences: number of scored sentences of the corpus, from which random winners are drawn.
         drawn: number of neurons of each layer to average over, none of them silent.
-        seed: the seed of all draws.
         rotated: whether neurons are also compared with the axes of rotated layers. The features of a sparse dictionary
             should not be, because a rotation of thousands of sparse features is not a basis of anything.
     """

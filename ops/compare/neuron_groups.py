@@ -1,16 +1,23 @@
-"""Tables of groups: of one layer's neurons and sentences, or of the neurons of all layers together."""
+"""Groups of one layer's neurons and sentences, or of the neurons of all layers, by k-means (Oba 2021, Figure 4)."""
 
+import warnings
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from sklearn.manifold import TSNE
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops import sampling, schema
-from ops.arrays import Floats, Int32s, Int64s
+from ops.arrays import Float32s, Floats, Int32s, Int64s
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
-from ops.compare.group_traits import trait_rows
-from ops.compare.k_means_groups import grouping_quality, project
+from ops.sampling import random_state
+from ops.statistics.association import measures, place_in_group
+from ops.statistics.false_discovery import p_values, q_values
 from ops.statistics.k_means import k_means
 from ops.storage.store import Store
 from ops.storage.tables import read_table
@@ -21,6 +28,9 @@ STARTS = 3  # number of starts of k-means; the best result is used
 SEEDS = 5  # number of seeds of k-means whose agreement is measured
 FIRST = 10  # patterns of each kind, and values of each property, that count as a neuron's traits
 MAX_Q = 0.05
+MOST_TRAITS = 20  # maximum number of traits of a group
+MAX_SILHOUETTE = 2_000  # maximum number of points of a silhouette; with more, a seeded sample is used
+PERPLEXITY = 30.0
 NOT_TRAITS = ("tag", "tag_class", "words_per_sentence")  # they count tokens or lengths
 OF_A_LAYER = ("compare/groups", "compare/sentence_groups", "compare/group_quality", "compare/group_traits")
 OF_ALL = ("compare/joint_groups", "compare/group_quality", "compare/group_traits")
@@ -30,10 +40,8 @@ class NeuronGroups:
     """Groups the neurons and the sentences of one layer at a time. Silent neurons are in no group.
 
     Args:
-        store: the run's folder, with `activations/`, `patterns/` and `profiles/`.
-        neurons: all neurons.
-        groups: number of groups.
-        numbers: the numbers of groups for which quality is measured, ascending.
+        store, neurons: the run's folder, with `activations/`, `patterns/` and `profiles/`, and its neurons.
+        groups, numbers: number of groups, and the numbers for which quality is measured, ascending.
         sentences: maximum number of sentences of the activation sample to use. If there are more, a seeded uniform
             sample of them is used.
         seed: the seed of every draw.
@@ -113,3 +121,91 @@ class NeuronGroups:
         grouped = np.isin(neuron, members)
         table = trait_rows(np.searchsorted(members, neuron[grouped]), rows.filter(pa.array(grouped)), labels)
         return table.append_column("layer", pa.array([layer] * len(table), pa.int16()))
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How distinct groups are (silhouette), and how stable they are (mean adjusted Rand index of pairs of seeds).
+
+    The silhouette is None if all points, or all sampled points, are in one group.
+    """
+
+    silhouette: float | None
+    rand_index: float
+
+
+def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
+    """Return how distinct the groups of the first seed are, and how far the groups of all seeds agree.
+
+    For the agreement, k-means is run with one start for each seed.
+    """
+    labellings = [k_means(points, groups, seed) for seed in seeds]
+    silhouette = None
+    if 2 <= len(np.unique(labellings[0])) < len(points):
+        order = np.random.RandomState(random_state(seeds[0])).permutation(len(points))[:MAX_SILHOUETTE]
+        drawn = labellings[0][order]
+        # A sample may not contain a small group.
+        if 2 <= len(np.unique(drawn)) < len(order):
+            with threadpool_limits(1):
+                silhouette = float(silhouette_score(points[order], drawn))
+    pairs = [adjusted_rand_score(a, b) for a, b in combinations(labellings, 2)]
+    return Quality(silhouette, float(np.mean(pairs)) if pairs else 1.0)
+
+
+def project(points: Floats, seed: int) -> Float32s:
+    """Return a map of the points in two dimensions, `[points, 2]` float32, by t-SNE (van der Maaten and Hinton 2008).
+
+    Perplexity is 30, or a third of the points if there are few. Three points or fewer are placed on a line, as are
+    points that are all equal or have one dimension.
+    """
+    count = len(points)
+    if points.shape[1] == 1:
+        return np.stack([points[:, 0], np.zeros(count)], 1).astype(np.float32)
+    if count <= 3 or (points == points[:1]).all():
+        return np.stack([np.arange(count), np.zeros(count)], 1).astype(np.float32)
+    method = TSNE(2, perplexity=min(PERPLEXITY, (count - 1) / 3), init="pca", random_state=random_state(seed))
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(method.fit_transform(np.asarray(points, np.float32)), np.float32)
+
+
+def trait_rows(neuron: Int64s, traits: pa.Table, groups: Int32s) -> pa.Table:
+    """Return the rows of `compare/group_traits` for one layer without the column `layer`, sorted by group and rank.
+
+    Args:
+        neuron: the neuron that prefers the trait of each row of `traits`, as its index in `groups`.
+        traits: the columns `pole`, `kind` and `trait` (strings), with a row for each entry of `neuron`. The same neuron
+            and trait must not occur twice.
+        groups: each neuron's group, `[neurons]`.
+
+    Returns:
+        For each group, at most 20 traits that are more frequent in the group than outside, ranked by g2.
+    """
+    columns = ["pole", "kind", "trait"]
+    table = traits.select(columns).append_column("group", pa.array(groups[neuron]))
+    counted = table.group_by([*columns, "group"]).aggregate([([], "count_all")])
+    everywhere = table.group_by(columns).aggregate([([], "count_all")]).rename_columns([*columns, "total"])
+    joined = counted.join(everywhere, columns).sort_by([(c, "ascending") for c in ("group", *columns)])
+    group = joined["group"].to_numpy()
+    count, total = joined["count_all"].to_numpy(), joined["total"].to_numpy()
+    size = np.bincount(groups, minlength=int(groups.max(initial=-1)) + 1)[group]
+    measured = measures(count, size, total - count, len(groups) - size)
+    q = q_values(p_values(measured.g2))
+    order = np.lexsort((np.arange(len(group)), -measured.g2, group))
+    order = order[measured.g2[order] > 0]
+    rank = place_in_group(group[order])
+    order, rank = order[rank < MOST_TRAITS], rank[rank < MOST_TRAITS]
+    first = joined.take(pa.array(order))
+    return pa.table(
+        {
+            "group": pa.array(group[order], pa.int32()),
+            **{name: first[name] for name in columns},
+            "count": count[order],
+            "n": size[order],
+            "share": measured.share[order].astype(np.float32),
+            "other_share": np.nan_to_num(measured.baseline_share[order]).astype(np.float32),
+            "g2": measured.g2[order].astype(np.float32),
+            "q_value": q[order],
+            "rank": pa.array(rank + 1, pa.int32()),
+        }
+    )

@@ -28,8 +28,6 @@ class Measure:
     """A number by which neurons of two runs are compared.
 
     Attributes:
-        name: the measure's name in `compare/runs`.
-        column: the column that contains the measure.
         minus: a column that is subtracted; empty for none.
         of_neuron: whether both poles of a neuron have the same value, so that the neuron counts once.
     """
@@ -126,22 +124,16 @@ def read_both(
 
 
 def compared_rows(
-    table: str,
-    values: Mapping[str, Values],
-    control: Mapping[str, Values],
-    layers: tuple[int, ...],
-    resamples: int,
+    table: str, values: Mapping[str, Values], control: Mapping[str, Values], layers: tuple[int, ...], resamples: int,
     seed: tuple[int, ...],
-) -> pa.Table:
+) -> pa.Table:  # fmt: skip
     """Return the rows of `compare/runs` for one table: each measure by layer, and over all layers together.
 
     Args:
-        table: the table of these measures.
+        table, layers: the table of these measures, and the layers that both runs have.
         values, control: the values in both runs, by measure; measures that only one run has are skipped.
-        layers: the layers that both runs have.
-        resamples: number of bootstrap samples for the interval of `share_above`. Each resamples the neurons of both
-            runs, always with both poles of a neuron.
-        seed: the seed of the draws.
+        resamples, seed: number of bootstrap samples for the interval of `share_above`, and the seed of the draws. Each
+            resamples the neurons of both runs, always with both poles of a neuron.
     """
     names = [name for name in values if name in control]
     rows: list[dict[str, Any]] = []
@@ -168,10 +160,7 @@ def share_intervals(
 ) -> dict[str, Interval]:
     """Return each measure's share above the control's 95 % quantile, with its interval by a bootstrap over neurons.
 
-    Args:
-        measured: the values of a run and of its control, by measure.
-        resamples: number of times that the neurons of both runs are drawn.
-        rng: the random generator that makes the draws.
+    The neurons of both runs are drawn `resamples` times.
     """
     neurons, sides = [], []
     for side in zip(*measured.values(), strict=True):

@@ -11,7 +11,7 @@ from ops.errors import InputError
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import TEXT_SETS, priorities
 from ops.sources.pieces import check_source, pieces, read_piece
-from ops.sources.source_format import Source
+from ops.sources.source import Source
 from ops.sources.spec import parse_source
 
 _COLUMNS = ["text", "doc_id", "n_tokens"]
@@ -41,14 +41,9 @@ def parse_text_sets(specs: Sequence[str], text_column: str) -> dict[str, Source]
 
 
 def read_text_set(source: str, text_column: str, tokenizer: Tokenizer, splits: bool, most: int, seed: int) -> pa.Table:
-    """Return the result of `sample_sentences` for a source.
+    """Return the result of `sample_sentences` for a source in the form that `parse_source` accepts.
 
-    Args:
-        source: the source in the form that `parse_source` accepts.
-        text_column: the column that contains the text.
-        tokenizer: counts the tokens of a sentence.
-        splits: whether the text is split into sentences; otherwise each row is one sentence.
-        most, seed: maximum number of sentences, and the run's seed.
+    If the text is not split, each row is one sentence.
     """
     sentence_filter = SentenceFilter(tokenizer, SentenceSplitter() if splits else None)
     rows = (row for piece in pieces(parse_source(source)) for row in read_piece(piece, text_column))
@@ -60,11 +55,6 @@ def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> pa.Table:
 
     A sentence's priority depends only on the seed and on its hash, so copies have the same priority, and only the
     sample is in memory. The final sample does not depend on how the source was cut into blocks.
-
-    Args:
-        blocks: the result of `SentenceFilter.blocks`.
-        most: maximum number of sentences to keep.
-        seed: the run's seed.
     """
     kept, read = _KEPT.empty_table(), 0
     for block in blocks:

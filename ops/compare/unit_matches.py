@@ -6,13 +6,12 @@ axes of the other run's layers after a random rotation of each layer. The differ
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from ops import schema
-from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s, UInt64s
+from ops.arrays import Bools, Float32s, Float64s, Int64s, UInt64s
 from ops.compare.activation_vectors import PROCESS_BYTES, common_rows, unit_correlations, unit_vectors
 from ops.compare.shared_winners import read_pole
 from ops.hashing import text_hash
@@ -54,7 +53,6 @@ class LayerUnits:
     """The units of a layer, as vectors over some sentences, a block at a time.
 
     Args:
-        sample: the layer's activations.
         rows: the sentences, by their rows in the sample.
         silent: which units are silent, `[units]`; their vectors are 0.
         rotation: the rotation of the layer's axes, `[units, units]`; None for the units themselves.
@@ -76,22 +74,16 @@ class LayerUnits:
         return unit_vectors((values - values.mean(0, dtype=np.float64)) @ self.rotation[:, first:stop])
 
 
-@dataclass(frozen=True)
 class Best:
-    """The best match of each unit so far.
+    """The best match so far of each of so many units.
 
     Attributes:
-        unit: the matched unit's number within the layers that were searched, `[units]` int32; -1 if there is none.
+        unit: the matched unit's number within the layer that was searched, `[units]` int32; -1 if there is none.
         correlation: the correlation with the matched unit, `[units]` float32; 0 if there is none.
     """
 
-    unit: Int32s
-    correlation: Float32s
-
-    @classmethod
-    def none(cls, units: int) -> "Best":
-        """Return the state before the first comparison."""
-        return cls(np.full(units, -1, np.int32), np.zeros(units, np.float32))
+    def __init__(self, units: int) -> None:
+        self.unit, self.correlation = np.full(units, -1, np.int32), np.zeros(units, np.float32)
 
     def compare(self, vectors: Float32s, at: slice, others: Float32s, first: int) -> None:
         """Update the best matches with a block of other units; ties keep the earlier match.
@@ -114,21 +106,14 @@ class Matcher:
     """Finds the best match of every unit of a run in the layers of another run.
 
     Args:
-        store, other: the runs' folders.
-        neurons, others: the units of the two runs.
         same_ids: whether both runs number sentences in the same way; otherwise sentences are matched by their text.
         seed: the seed of the rotations, to which a layer's number is added; None for no rotation.
     """
 
     def __init__(
-        self,
-        store: Store,
-        other: Store,
-        neurons: Neurons,
-        others: Neurons,
-        same_ids: bool,
+        self, store: Store, other: Store, neurons: Neurons, others: Neurons, same_ids: bool,
         seed: tuple[int, ...] | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.store, self.other, self.neurons, self.others, self.seed = store, other, neurons, others, seed
         self.ids = None if same_ids else other_ids(store, other)
         self.sentences = common_rows(store, other, self.ids)
@@ -141,7 +126,7 @@ class Matcher:
         layer, null without rotation.
         """
         sample, silent = read_layer(self.other, layer, self.others), self.silent[1][slice(*self.others.span(layer))]
-        best, rotated = Best.none(len(self.neurons)), Best.none(len(self.neurons))
+        best, rotated = Best(len(self.neurons)), Best(len(self.neurons))
         sides = [(LayerUnits(sample, self.sentences[1], silent), best)]
         if self.seed is not None:
             # Silent units are also excluded from the rotation.

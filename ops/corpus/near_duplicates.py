@@ -65,6 +65,7 @@ def similar_pairs(signatures: UInt8s, place: Int64s, others: UInt8s, threshold: 
     return np.concatenate([*found, np.zeros(0, bool)])
 
 
+@compiled
 def representatives(texts: int, pairs: Int64s) -> Int64s:
     """Return the representative of each text: the first kept text that it is similar to, or itself.
 
@@ -79,11 +80,7 @@ def representatives(texts: int, pairs: Int64s) -> Int64s:
     Returns:
         The index of each text's representative, `[texts]` int64.
     """
-    return _representatives(np.arange(texts), pairs)
-
-
-@compiled
-def _representatives(kept: Int64s, pairs: Int64s) -> Int64s:
+    kept = np.arange(texts)
     for i in range(len(pairs)):
         one, other = pairs[i]
         if kept[one] == one and kept[other] == other:

@@ -17,7 +17,7 @@ from ops.corpus.token_columns import TOKEN_COLUMNS
 from ops.sampling import in_sample, sample_cutoff
 from ops.schema import schema
 
-UNIT = 1 << 16  # positions
+UNIT = 1 << 16  # number of positions in a block whose kept sentences are counted together
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,7 @@ class Numbering:
         last: the priority and position of the sample's last sentence; None if all distinct sentences are kept.
         distinct, kept: number of distinct and of kept sentences of each source.
         near: number of texts of each source that were dropped as near-duplicates.
-        before: number of kept sentences before each block of `unit` positions, and their total, `[units + 1]`.
-        unit: number of positions in such a block.
+        before: number of kept sentences before each block of `UNIT` positions, and their total, `[units + 1]`.
     """
 
     last: tuple[int, int] | None
@@ -37,10 +36,9 @@ class Numbering:
     kept: Int64s
     near: Int64s
     before: Int64s
-    unit: int
 
 
-def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, unit: int = UNIT) -> Numbering:
+def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None) -> Numbering:
     """Count the distinct and the kept sentences by source and by position, holding only these counts in memory.
 
     Args:
@@ -48,7 +46,6 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
         texts: the distinct sentences.
         sources: number of sources.
         limit: maximum number of sentences to keep, drawn as a seeded uniform sample; None keeps all.
-        unit: number of positions in a block whose kept sentences are counted together.
     """
 
     def blocks() -> Iterator[tuple[UInt64s, Int64s]]:
@@ -62,7 +59,7 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
     def by_source(position: Int64s) -> Int64s:
         return np.bincount(np.searchsorted(starts, position, "right") - 1, minlength=sources)
 
-    units = -(-int(firsts[-1]) // unit)
+    units = -(-int(firsts[-1]) // UNIT)
     distinct, kept, near = (np.zeros(sources, np.int64) for _ in range(3))
     each = np.zeros(units, np.int64)
     for group in texts.groups() if last is None else texts.groups("priority"):
@@ -71,10 +68,10 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
         if last is not None:
             position = position[in_sample(group["priority"].to_numpy(), position, last)]
         kept += by_source(position)
-        each += np.bincount(position // unit, minlength=units)
+        each += np.bincount(position // UNIT, minlength=units)
     for position in texts.dropped():
         near += by_source(position)
-    return Numbering(last, distinct, kept, near, np.concatenate([[0], np.cumsum(each)]), unit)
+    return Numbering(last, distinct, kept, near, np.concatenate([[0], np.cumsum(each)]))
 
 
 def corpus_parts(numbering: Numbering, size: int, together: int) -> Iterator[dict[str, Any]]:
@@ -91,7 +88,7 @@ def corpus_parts(numbering: Numbering, size: int, together: int) -> Iterator[dic
         end = int(np.searchsorted(numbering.before, stop, "left"))
         yield {
             "ids": [first, stop],
-            "positions": [start * numbering.unit, end * numbering.unit],
+            "positions": [start * UNIT, end * UNIT],
             "skip": first - int(numbering.before[start]),
         }
 

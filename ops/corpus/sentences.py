@@ -72,6 +72,13 @@ class _Sentence(NamedTuple):
     reason: str | None
 
 
+class _Usable(NamedTuple):
+    sentence: _Sentence
+    tokens: Tokens
+    run: int
+    place: int
+
+
 class SentenceFilter:
     """Turns rows into blocks of usable sentences and of rejected sentences with the reason.
 
@@ -112,9 +119,8 @@ class SentenceFilter:
         if waiting:
             yield self._block(waiting)
         if self._document is not None:
-            ended = ([self._document], [self._place])
+            yield _block_of([], [], [(self._document, self._place)])
             self._document = None
-            yield _tables([], [], [], [], ended)
 
     def _sentences(self, row: Row | Broken) -> Iterator[_Sentence]:
         if isinstance(row, Broken):
@@ -131,29 +137,24 @@ class SentenceFilter:
             yield _Sentence(text, row.doc_id, row.meta, "empty" if not text or text.isspace() else None)
 
     def _block(self, found: list[_Sentence]) -> Block:
-        sound = [i for i, sentence in enumerate(found) if sentence.reason is None]
-        encoded = dict(zip(sound, self.tokenizer.encode([found[i].text for i in sound]), strict=True))
-        usable: list[_Sentence] = []
-        tokens: list[Tokens] = []
-        places: list[tuple[int, int]] = []
+        encoded = iter(self.tokenizer.encode([sentence.text for sentence in found if sentence.reason is None]))
+        usable: list[_Usable] = []
         rejects: list[_Sentence] = []
-        ended: tuple[list[str], list[int]] = ([], [])
-        for i, sentence in enumerate(found):
+        ended: list[tuple[str, int]] = []
+        for sentence in found:
             if sentence.doc_id != self._document:
                 if self._document is not None:
-                    ended[0].append(self._document)
-                    ended[1].append(self._place)
+                    ended.append((self._document, self._place))
                 self._document, self._place = sentence.doc_id, 0
                 self._run += 1
-            reason = sentence.reason or self._reject_reason(encoded[i])
-            if reason is None:
-                usable.append(sentence)
-                tokens.append(encoded[i])
-                places.append((self._run, self._place))
+            tokens = next(encoded) if sentence.reason is None else None
+            reason = sentence.reason if tokens is None else self._reject_reason(tokens)
+            if tokens is not None and reason is None:
+                usable.append(_Usable(sentence, tokens, self._run, self._place))
             else:
                 rejects.append(sentence._replace(text=sentence.text[:REJECT_CHARACTERS], reason=reason))
             self._place += 1
-        return _tables(usable, tokens, places, rejects, ended)
+        return _block_of(usable, rejects, ended)
 
     def _reject_reason(self, tokens: Tokens) -> str | None:
         if len(tokens.ids) - sum(tokens.added) < MIN_TOKENS:
@@ -193,27 +194,21 @@ def hashes(texts: list[str]) -> UInt64s:
     return np.frombuffer(digests, np.uint64).reshape(-1, 2)
 
 
-def _tables(
-    usable: list[_Sentence],
-    tokens: list[Tokens],
-    places: list[tuple[int, int]],
-    rejects: list[_Sentence],
-    ended: tuple[list[str], list[int]],
-) -> Block:
+def _block_of(usable: list[_Usable], rejects: list[_Sentence], ended: list[tuple[str, int]]) -> Block:
     columns = {
-        "text": [s.text for s in usable],
-        "doc_id": [s.doc_id for s in usable],
-        "meta": meta_maps([s.meta for s in usable]),
-        "run": [run for run, _ in places],
-        "place": [place for _, place in places],
-        "n_tokens": [len(t.ids) for t in tokens],
-        **token_columns(tokens),
+        "text": [own.sentence.text for own in usable],
+        "doc_id": [own.sentence.doc_id for own in usable],
+        "meta": meta_maps([own.sentence.meta for own in usable]),
+        "run": [own.run for own in usable],
+        "place": [own.place for own in usable],
+        "n_tokens": [len(own.tokens.ids) for own in usable],
+        **token_columns([own.tokens for own in usable]),
     }
-    gone = {name: [getattr(s, name) for s in rejects] for name in REJECTS.names}
+    gone = {name: [getattr(sentence, name) for sentence in rejects] for name in REJECTS.names}
     return Block(
         pa.table(columns, schema=SENTENCES),
         pa.table(gone, schema=REJECTS),
         hashes(columns["text"]),
-        hashes(ended[0]),
-        np.array(ended[1], np.int64),
+        hashes([document for document, _ in ended]),
+        np.array([length for _, length in ended], np.int64),
     )

@@ -11,7 +11,7 @@ import spacy
 from spacy.language import Language
 from spacy.pipeline import Sentencizer
 
-from ops.reloaded_pipeline import MOST_NEW_STRINGS, ReloadedPipeline
+from ops.reloaded_pipeline import ReloadedPipeline
 
 _WINDOW = 100_000  # maximum number of characters passed to spaCy at a time
 _LONG_WORD = 100  # characters kept at each end, because spaCy's time is quadratic in the length of repeated punctuation
@@ -27,18 +27,14 @@ class SentenceSplitter:
 
     A sentence ends at a blank line, or at a token like `.` `!` `?` with the punctuation after it. The tokenizer
     recognises abbreviations. Unlike in spaCy, an opening quote or bracket belongs to the sentence that it opens.
-    Memory is bounded for a text of any length.
-
-    Args:
-        window: maximum number of characters passed to spaCy at a time; a longer sentence is cut.
-        most_new: number of strings that spaCy may store before it is loaded again.
+    Memory is bounded for a text of any length, and a sentence of over 100,000 characters is cut.
 
     >>> SentenceSplitter().split('Dr. Who left. "Why?" she asked.')
     ['Dr. Who left.', '"Why?"', 'she asked.']
     """
 
-    def __init__(self, window: int = _WINDOW, most_new: int = MOST_NEW_STRINGS) -> None:
-        self._window, self._pipeline = window, ReloadedPipeline(_sentencizer, most_new)
+    def __init__(self) -> None:
+        self._pipeline = ReloadedPipeline(_sentencizer)
         ends = re.escape("".join(Sentencizer.default_punct_chars))
         # A word that begins with a letter or digit and contains no end of a sentence cannot affect a boundary.
         plain = rf"(?:[^\W_][^\s{ends}]*+(?!\S)\s*+)++"
@@ -53,7 +49,7 @@ class SentenceSplitter:
     def _paragraph(self, text: str) -> Iterator[str]:
         place = len(text) - len(text.lstrip())
         while place < len(text):
-            end = _window_end(text, place, self._window)
+            end = _window_end(text, place)
             starts = [place + start for start in self._starts(text[place:end])]
             if end < len(text) and len(starts) > 1:
                 end = starts.pop()  # the end of the last sentence is not in this window: it begins the next one
@@ -103,8 +99,8 @@ def _with_opening(text: str, start: int) -> int:
     return opening if opening and text[opening - 1].isspace() else start
 
 
-def _window_end(text: str, place: int, window: int) -> int:
-    end = place + window
+def _window_end(text: str, place: int) -> int:
+    end = place + _WINDOW
     if end >= len(text):
         return len(text)
     white = max(text.rfind(mark, place + 1, end) for mark in " \n\t\r")

@@ -44,10 +44,10 @@ def kept_table(shard: pa.Table, highest_id: int) -> pa.Table:
     return shard.select(layout.names).cast(layout)
 
 
-def write_kept(table: pa.Table, path: str, rows: int = GROUP_ROWS) -> None:
-    """Write a shard's file in row groups of `rows` rows, with checksums, so that a reader detects damage."""
+def write_kept(table: pa.Table, path: str) -> None:
+    """Write a shard's file in row groups, with checksums, so that a reader detects damage."""
     pq.write_table(
-        table, path, row_group_size=rows, compression=COMPRESSION, write_page_checksum=True,
+        table, path, row_group_size=GROUP_ROWS, compression=COMPRESSION, write_page_checksum=True,
         use_dictionary=False, column_encoding={"sent_id": "DELTA_BINARY_PACKED"},
     )  # fmt: skip
 

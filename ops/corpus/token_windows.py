@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ops.errors import InputError
 
@@ -26,11 +26,8 @@ def window_size(split: str) -> int | None:
     return int(found[1]) if found else None
 
 
-class _Ahead(NamedTuple):
-    """The tokens of a text from a place on, and their spans in characters from there."""
-
-    ids: list[int]
-    spans: list[tuple[int, int]]
+# The tokens of a text from a place on, and their spans in characters from there.
+_Ahead = tuple[list[int], list[tuple[int, int]]]
 
 
 class TokenWindows:
@@ -67,7 +64,7 @@ class TokenWindows:
         """Return the windows in order, unchanged."""
         windows = []
         start, ahead = 0, self._ahead(text, 0)
-        while len(ahead.ids) > self.size:
+        while len(ahead[0]) > self.size:
             end, ahead = self._cut(text, start, ahead)
             windows.append(text[start:end])
             start = end
@@ -80,7 +77,7 @@ class TokenWindows:
         while True:
             ids, spans = self.tokenizer.spans(text[start : start + length])
             if len(ids) >= wanted or start + length >= len(text):
-                return _Ahead(ids, spans)
+                return ids, spans
             length *= 2
 
     def _cut(self, text: str, start: int, ahead: _Ahead) -> tuple[int, _Ahead]:
@@ -90,7 +87,7 @@ class TokenWindows:
             text, start: the text, and the place in it where the window begins.
             ahead: the tokens from `start` on, more than `size` of them.
         """
-        ids, spans = ahead.ids, ahead.spans
+        ids, spans = ahead
         second, tries = None, 0
         for count in range(min(self.size, len(ids) - LEAST_OF_LAST), 0, -1):
             end = start + spans[count - 1][1]
@@ -100,7 +97,7 @@ class TokenWindows:
                 continue
             after = self._ahead(text, end)
             compared = ids[count : count + _COMPARED]
-            if after.ids[: len(compared)] == compared:
+            if after[0][: len(compared)] == compared:
                 return end, after
             second, tries = second or (end, after), tries + 1
             if tries == _TRIES:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ops.errors import InputError
-from ops.penn import ROOT, Tree, escape
+from ops.penn import ROOT, Tree, escape, leaves, read
 
 CHAIN = "+"
 
@@ -55,14 +55,14 @@ def encode(tree: Tree) -> TreeLabels:
     return TreeLabels(depths, phrases, unaries)
 
 
-def decode(
+def bracketed(
     words: Sequence[str],
     tags: Sequence[str],
     depths: Sequence[int],
     phrases: Sequence[str],
     unaries: Sequence[str],
-) -> Tree:
-    """Return the tree of any labels over n words, under one ROOT.
+) -> str:
+    """Return the bracketed string of the tree of any labels over n words, n of at least 1, under one ROOT.
 
     A phrase gets the name at the first position between two of its children. A depth that no two neighbours share
     makes no phrase.
@@ -71,40 +71,6 @@ def decode(
         words, tags: the words and tags of the tokens, `[n]`.
         depths: any numbers from 1, `[n - 1]`.
         phrases, unaries: as in `TreeLabels`.
-
-    >>> from ops.penn import write
-    >>> write(decode(["I", "sleep"], ["PRP", "VBP"], [2], ["S"], ["NP", "VP"]))
-    '(ROOT (S (NP (PRP I)) (VP (VBP sleep))))'
-    """
-    root = Tree(ROOT)
-    path: list[tuple[int, Tree]] = [(1, root)]
-    for place, word in enumerate(words):
-        leaf = _with_chain(unaries[place], Tree(tags[place], word=word))[0]
-        depth = depths[place] if place < len(depths) else 1
-        if depth > path[-1][0]:
-            top, phrase = _with_chain(phrases[place], Tree("", [leaf]))
-            path[-1][1].children.append(top)
-            path.append((depth, phrase))
-            continue
-        path[-1][1].children.append(leaf)
-        while path[-1][0] > depth:
-            path.pop()
-        if path[-1][0] < depth:
-            children = path[-1][1].children
-            top, phrase = _with_chain(phrases[place], Tree("", [children[-1]]))
-            children[-1] = top
-            path.append((depth, phrase))
-    return root
-
-
-def bracketed(
-    words: Sequence[str],
-    tags: Sequence[str],
-    depths: Sequence[int],
-    phrases: Sequence[str],
-    unaries: Sequence[str],
-) -> str:
-    """Return the same text as `penn.write(decode(...))` for n of at least 1, without building the tree.
 
     >>> bracketed(["I", "sleep"], ["PRP", "VBP"], [2], ["S"], ["NP", "VP"])
     '(ROOT (S (NP (PRP I)) (VP (VBP sleep))))'
@@ -135,6 +101,21 @@ def bracketed(
     return f"(ROOT {' '.join(map(''.join, zip(opening, leaves, closing, strict=True)))})"
 
 
+def decode(
+    words: Sequence[str],
+    tags: Sequence[str],
+    depths: Sequence[int],
+    phrases: Sequence[str],
+    unaries: Sequence[str],
+) -> Tree:
+    """Return the tree of any labels over n words, with the words as given; the arguments are those of `bracketed`."""
+    marks = ["X"] * len(words)  # words and tags may contain brackets
+    tree = read(bracketed(marks, marks, depths, phrases, unaries))
+    for leaf, word, tag in zip(leaves(tree), words, tags, strict=True):
+        leaf.word, leaf.label = word, tag
+    return tree
+
+
 @lru_cache(1 << 12)
 def _chain_brackets(chain: str) -> tuple[str, str]:
     labels = chain.split(CHAIN)
@@ -148,20 +129,6 @@ def _bracketed_leaf(word: str, tag: str, chain: str) -> str:
         return leaf
     opens, ends = _chain_brackets(chain)
     return f"{opens}{leaf}{ends}"
-
-
-def _with_chain(chain: str, bottom: Tree) -> tuple[Tree, Tree]:
-    """Return the top of a chain of labels over `bottom`, and `bottom` itself.
-
-    `bottom` is a leaf, or a phrase that gets the last label of the chain.
-    """
-    labels = chain.split(CHAIN) if chain else []
-    if bottom.word is None:
-        bottom.label = labels.pop()
-    node = bottom
-    for label in reversed(labels):
-        node = Tree(label, [node])
-    return node, bottom
 
 
 def _chain(node: Tree) -> tuple[str, Tree]:

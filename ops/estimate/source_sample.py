@@ -17,7 +17,7 @@ from ops.estimate.timed_batches import Sentences
 from ops.model.tokenizer import Tokenizer
 from ops.sources.pieces import extent_of, piece_extent, read_piece
 from ops.sources.rows import Broken, OnError, Row
-from ops.sources.source_format import Piece
+from ops.sources.source import Piece
 from ops.storage.side_by_side import side_by_side
 
 MOST_PIECES = 6

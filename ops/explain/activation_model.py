@@ -15,7 +15,6 @@ from scipy.sparse import csr_array
 from ops import sampling
 from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
 from ops.explain.incidence import count_by_fold
-from ops.explain.orthonormal_basis import LEAST_LEFT, orthonormal_basis
 from ops.statistics.resampling import Resampling, percentile_interval
 
 COPY = 0.9  # Jaccard similarity from which two literals count as near-copies
@@ -23,6 +22,8 @@ HELD_BACK = 0.25  # share of the training documents
 LEAST_SENTENCES, LEAST_DOCUMENTS = 10, 3  # in which a literal must occur, among those on which literals are chosen
 LEAST_TEST_DOCUMENTS = 10  # required for an interval
 _CACHE_BYTES = 400_000_000  # for cached literals that several units choose
+# A column counts as a combination of others if they leave less than this share of its variance.
+LEAST_LEFT = 0.01
 _ROUNDING = 1e-12  # share of the squares below which float32 values count as constant
 
 
@@ -170,7 +171,7 @@ class ActivationFitter:
     def _together(self, sentences: Int64s) -> Int64s:
         """Count the training sentences among these that have each literal, `[literals]`."""
         one_fold = np.zeros(len(sentences), np.int8)
-        return np.asarray(count_by_fold(self._by_sentence, sentences, one_fold, 1)[0], np.int64)
+        return np.asarray(count_by_fold(self._by_sentence, sentences, one_fold, 1)[:, 0], np.int64)
 
     def _copies(self, literal: int) -> Int64s:
         """Return the near-copies of a literal on the training sentences, including itself unless it has none."""
@@ -305,3 +306,32 @@ def _best(products: Float64s, squares: Float64s, least: Float64s, allowed: Bools
     gain = np.where(usable, products**2 / np.where(usable, squares, 1.0), 0.0)
     best = int(gain.argmax()) if len(gain) else -1
     return best if len(gain) and gain[best] > 0 else -1
+
+
+def orthonormal_basis(columns: Float64s, rows: int) -> Float64s:
+    """Return the constant and the columns, made orthonormal on the first `rows` rows, `[n, 1 to 1 + columns]` float64.
+
+    The other rows get the same combinations of columns, so that a fit on the first rows can be applied to them:
+    `basis @ (basis[:rows].T @ y[:rows])` is the least-squares prediction for all rows. A column is dropped if the
+    constant and the previous columns explain more than 99 % of its variance on the first rows (Gram-Schmidt with
+    reorthogonalisation).
+
+    Args:
+        columns: the columns, `[n, columns]`.
+        rows: number of first rows on which the basis is orthonormal, at least one.
+    """
+    n, count = columns.shape
+    basis = np.empty((n, 1 + count))
+    basis[:, 0] = 1 / np.sqrt(rows)
+    kept = 1
+    for column in columns.T:
+        centred = column - column[:rows].mean()
+        variance = centred[:rows] @ centred[:rows]
+        left = centred
+        for _ in range(2):
+            left = left - basis[:, :kept] @ (basis[:rows, :kept].T @ left[:rows])
+        square = left[:rows] @ left[:rows]
+        if square > LEAST_LEFT * variance:
+            basis[:, kept] = left / np.sqrt(square)
+            kept += 1
+    return basis[:, :kept].copy()

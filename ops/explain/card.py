@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s, UInt64s
-from ops.explain.bits import Layout, are_in
+from ops.compiled import compiled
+from ops.explain.bits import Layout
 from ops.explain.choose import DECIMALS, Path
 
 
@@ -54,12 +55,27 @@ def fold_scores(cards: Sequence[Sequence[Card]], bits: UInt64s, layout: Layout) 
         bits: the sentences that have each literal, `[M, words]`.
         layout: where the bits of the sentences are.
     """
-    scores = np.empty((len(cards), layout.words, 64))
+    scores = np.zeros((len(cards), 64 * layout.words))
     for fold, of_fold in enumerate(zip(*cards, strict=True)):
         literals = max((card.literals for card in of_fold), key=len)
         beta = np.zeros((len(cards), 1 + len(literals)))
         for own, card in zip(beta, of_fold, strict=True):
             own[: 1 + len(card.literals)] = card.intercept, *card.weights
-        has = are_in(bits[literals, layout.fold(fold)])
-        scores[:, layout.fold(fold)] = (beta[:, :1] + beta[:, 1:] @ has).reshape(len(cards), -1, 64)
-    return np.round(scores.reshape(len(cards), -1), DECIMALS)
+        _add(bits, literals, beta, int(layout.starts[fold]), int(layout.starts[fold + 1]), scores)
+    return np.round(scores, DECIMALS)
+
+
+@compiled
+def _add(bits: UInt64s, literals: Int64s, beta: Float64s, first: int, stop: int, scores: Float64s) -> None:
+    """Add the intercepts, and the weights of the literals, `beta [sizes, 1 + m]`, to the bits of some words."""
+    for size in range(len(beta)):
+        own = scores[size]
+        own[64 * first : 64 * stop] = beta[size, 0]
+        for place in range(literals.size):
+            weight = beta[size, 1 + place]
+            if weight:
+                for word in range(first, stop):
+                    left = bits[literals[place], word]
+                    for bit in range(64 * word, 64 * word + 64):
+                        own[bit] += weight * (left & np.uint64(1))
+                        left >>= np.uint64(1)

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
-from ops.explain.control_rows import R2_BEYOND
+from ops.explain.controls import R2_BEYOND
 from ops.figures.lines import quantiles
 
 _BASES = {"neurons": "neurons", "rotated": "axes of a random rotation", "shuffled": "neurons, sentences shuffled"}

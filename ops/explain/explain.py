@@ -14,8 +14,7 @@ from ops.compare.activation_vectors import sampled_sentences
 from ops.explain.card import Card
 from ops.explain.card_rows import CardRows
 from ops.explain.combination import evidence_needed
-from ops.explain.control_rows import VALUES
-from ops.explain.controlled_units import Controls
+from ops.explain.controls import VALUES, Controls
 from ops.explain.families import Pairs
 from ops.explain.find import Literals
 from ops.explain.hubs import Hubs

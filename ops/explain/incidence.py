@@ -34,7 +34,7 @@ def having(matrix: csr_array, literal: int) -> Bools:
 
 
 def count_by_fold(by_sentence: csr_array, sentences: Int64s, fold: Int8s, folds: int) -> Int32s:
-    """Return how many of some sentences of each fold have each literal, `[folds, L]`.
+    """Return how many of some sentences of each fold have each literal, `[L, folds]`.
 
     Args:
         by_sentence: the literals of each sentence, `[n, L]`.
@@ -48,11 +48,11 @@ def count_by_fold(by_sentence: csr_array, sentences: Int64s, fold: Int8s, folds:
 
 @compiled
 def _count_by_fold(literals: Int32s, starts: Int64s, sentences: Int64s, fold: Int8s, folds: int, size: int) -> Int32s:
-    counts = np.zeros((folds, size), np.int32)
+    counts = np.zeros((size, folds), np.int32)
     for place in range(sentences.size):
-        own = counts[fold[place]]
+        own = fold[place]
         for pair in range(starts[sentences[place]], starts[sentences[place] + 1]):
-            own[literals[pair]] += 1
+            counts[literals[pair], own] += 1
     return counts
 
 

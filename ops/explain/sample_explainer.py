@@ -13,11 +13,9 @@ from ops.compare.activation_vectors import layer_activations
 from ops.explain.activation_model import ActivationFitter, ActivationModels
 from ops.explain.card import Card
 from ops.explain.card_rows import EXAMPLES, named
-from ops.explain.control_rows import activation_measures, value_rows
-from ops.explain.controlled_units import Controls
-from ops.explain.examples import examples
+from ops.explain.controls import Controls, activation_measures, value_rows
+from ops.explain.examples import examples, hard_negatives
 from ops.explain.find import Literals
-from ops.explain.hard_negatives import hard_negatives
 from ops.explain.incidence import having
 from ops.explain.rotation import rotated, shuffled
 from ops.explain.set_explainer import Own, SetExplainer, places_among

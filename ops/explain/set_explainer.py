@@ -71,7 +71,7 @@ class Offered:
     Attributes:
         own: the set's own literals; None if it has none.
         nuisance, plainness, known: see `Pool`, `[M]`.
-        cost: the gain that each has to exceed without each fold, and with all folds, `[folds + 1, M]`.
+        cost: the gain that each has to exceed without each fold, and with all folds, `[M, folds + 1]`.
     """
 
     own: Own | None
@@ -82,13 +82,13 @@ class Offered:
 
     @classmethod
     def of(cls, pool: Pool, cost: Float64s, own: Own | None) -> "Offered":
-        """Return the pool's literals with their cost, `[folds + 1, L]`, and those of a set after them."""
+        """Return the pool's literals with their cost, `[L, folds + 1]`, and those of a set after them."""
         if own is None:
             return cls(None, pool.nuisance, pool.plainness, pool.known, cost)
-        more = np.tile(costs_of_more(own.nuisance, pool.nuisance), (len(cost), 1))
+        more = costs_of_more(own.nuisance, pool.nuisance)[:, None]
         return cls(
             own, np.append(pool.nuisance, own.nuisance), np.append(pool.plainness, own.plainness),
-            np.append(pool.known, np.full(len(own.nuisance), -1)), np.hstack((cost, more)),
+            np.append(pool.known, np.full(len(own.nuisance), -1)), np.vstack((cost, np.tile(more, cost.shape[1]))),
         )  # fmt: skip
 
 
@@ -185,9 +185,9 @@ class SetExplainer:
         self._placed, self._offsets = place[found.sentences].astype(np.int32), found.offsets
         self._totals = self._counted(np.arange(len(known.rows)))
         self._sizes = np.bincount(fold[known.rows], minlength=FOLDS)
-        support = self._totals.sum(0)
-        without = [*(support - of_fold for of_fold in self._totals), support]
-        self._cost = np.stack([costs(some, pool.nuisance) for some in without])
+        support = self._totals.sum(1)
+        without = [*(support - of_fold for of_fold in self._totals.T), support]
+        self._cost = np.stack([costs(some, pool.nuisance) for some in without], 1)
         self._last: tuple[Int64s, csr_array] | None = None
 
     def listed(self, winners: Int64s) -> tuple[Int64s, csr_array]:
@@ -243,7 +243,7 @@ class SetExplainer:
                 for some in (listed, places, np.arange(len(self.known.rows)))
             ]
             own_winners = of_known[0] + (_counted_rows(own.find(more), fold[more]) if len(more) else 0)
-            winners, others = np.hstack((winners, own_winners)), np.hstack((others, of_known[2] - of_known[1]))
+            winners, others = np.vstack((winners, own_winners)), np.vstack((others, of_known[2] - of_known[1]))
         share = (len(listed) + len(more)) / (len(places) + len(further))
         return shortlist(winners, others, sizes, each * share, offered.known, offered.nuisance, offered.cost)
 
@@ -267,7 +267,7 @@ class SetExplainer:
         known = offered.known[which]
         place = np.where(known < 0, -1, np.searchsorted(which, known))
         return Candidates(
-            of_winners, bits, place, offered.nuisance[which], offered.plainness[which], offered.cost[:, which], listed
+            of_winners, bits, place, offered.nuisance[which], offered.plainness[which], offered.cost[which], listed
         )
 
     def _find(self, rows: Int64s) -> csr_array:
@@ -277,7 +277,7 @@ class SetExplainer:
         return self._last[1]
 
     def _counted(self, places: Int64s) -> Int32s:
-        """Return how many of some known sentences of each fold have each literal, `[folds, L]`."""
+        """Return how many of some known sentences of each fold have each literal, `[L, folds]`."""
         return count_by_fold(self._by_sentence, places, self._fold[self.known.rows[places]], FOLDS)
 
 
@@ -288,7 +288,7 @@ def _sampled(places: Int64s, further: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _counted_rows(found: csr_array, fold: Int8s) -> Int32s:
-    """Return how many of the sentences of each fold have each literal, `[folds, L]`, given `found [L, sentences]`."""
+    """Return how many of the sentences of each fold have each literal, `[L, folds]`, given `found [L, sentences]`."""
     return count_by_fold(found.T.tocsr(), np.arange(len(fold)), fold, FOLDS)
 
 

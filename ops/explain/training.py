@@ -26,7 +26,7 @@ class Candidates:
     Attributes:
         of_winners, of_others: which winners, and which other sentences, have each of them, as bits.
         known, nuisance, plainness: see `ops.explain.choose.Training`.
-        cost: the gain that each has to exceed without each fold, and with all folds, `[folds + 1, M]`.
+        cost: the gain that each has to exceed without each fold, and with all folds, `[M, folds + 1]`.
         listed: which of them the card of each fold, and the published card, may have, `[folds + 1, M]`.
     """
 
@@ -92,16 +92,7 @@ class Lesson:
         of_folds = [np.ascontiguousarray(candidates.of_others[:, others.layout.fold(fold)]) for fold in range(FOLDS)]
         both = [shared(of_fold, of_fold) for of_fold in of_folds]
         self._both = np.stack([*both, np.sum(both, 0)])
-        self.near = self._near(-1, np.arange(len(candidates.nuisance)))
-
-    def _near(self, without: int, some: Int64s) -> Bools:
-        """Return which candidates are near-copies of each other without a fold, or on all documents, `[some, some]`."""
-        chosen = np.ix_(some, some)
-        both = self._both[-1][chosen] - (self._both[without][chosen] if without >= 0 else 0)
-        own = np.diag(both)
-        near = both >= NEAR * np.maximum(own[:, None] + own[None, :] - both, 1)
-        near[np.diag_indices(len(own))] = True
-        return np.asarray(near)
+        self.near = _near(self._both, -1, np.arange(len(candidates.nuisance)))
 
     def learn(self, without: int, allowed: Bools | None = None, most: int = 6) -> Path | None:
         """Return the cards of all sizes, learned from all folds but one, or from all if `without` is -1.
@@ -120,7 +111,7 @@ class Lesson:
         known = np.where(own.known[some] < 0, -1, np.searchsorted(some, own.known[some]))
         given = Training(
             winners, others, own.of_winners[some], own.of_others[some], self.each, known, own.nuisance[some],
-            self._near(without, some), own.plainness[some], own.cost[without, some],
+            _near(self._both, without, some), own.plainness[some], own.cost[some, without],
             self._document,
         )  # fmt: skip
         every = np.ones(len(some), np.bool_) if allowed is None else allowed[some]
@@ -139,6 +130,24 @@ class Lesson:
         return having[0], having[1], np.stack(sizes, 1)
 
 
+@compiled
+def _near(both: Int64s, without: int, some: Int64s) -> Bools:
+    """Return which candidates are near-copies of each other without a fold, or on all documents, `[some, some]`.
+
+    Args:
+        both: how many others of each fold, and of all, each two candidates share, `[folds + 1, M, M]`.
+        without: the fold; -1 for all documents.
+        some: the candidates.
+    """
+    near = np.empty((some.size, some.size), np.bool_)
+    shared_by = both[-1] - both[without] if without >= 0 else both[-1]
+    for i, a in enumerate(some):
+        for j, b in enumerate(some):
+            union = shared_by[a, a] + shared_by[b, b] - shared_by[a, b]
+            near[i, j] = a == b or shared_by[a, b] >= NEAR * max(union, 1)
+    return near
+
+
 def shortlist(
     winners: Int32s, others: Int32s, sizes: Int64s, each: float, known: Int64s, nuisance: Bools, cost: Float64s
 ) -> tuple[Int64s, Bools]:
@@ -148,68 +157,72 @@ def shortlist(
     The published card may have all, as the last row of `[folds + 1, M]` says. A value comes with its key.
 
     Args:
-        winners, others: number of winners and of other sentences of each fold that have each literal, `[folds, L]`.
+        winners, others: number of winners and of other sentences of each fold that have each literal, `[L, folds]`.
         sizes: number of winners and of other sentences in each fold, `[folds, 2]`.
         each: number of corpus sentences that one other sentence represents.
         known: for each literal, the literal that says for which sentences it is known; -1 for all sentences, `[L]`.
         nuisance: which literals are nuisance, `[L]`.
-        cost: the gain that each literal has to exceed without each fold, in nats, `[folds, L]` or more rows.
+        cost: the gain that each literal has to exceed without each fold, in nats, `[L, folds]` or more columns.
     """
-    worth = _worth(winners, others, sizes.astype(np.float64), each, known, nuisance, cost)
-    listed = np.zeros((len(worth) + 1, worth.shape[1]), np.bool_)
-    fold, literal = np.nonzero(worth > -NEARLY)
-    order = np.lexsort((-worth[fold, literal], fold))
-    for kind, most in ((True, NUISANCE_SHORTLIST), (False, SHORTLIST)):
-        own = order[nuisance[literal[order]] == kind]
-        rank = np.arange(len(own)) - np.searchsorted(fold[own], fold[own])
-        best = own[rank < most]
-        listed[fold[best], literal[best]] = True
-        needed = known[literal[best]]
-        listed[fold[best][needed >= 0], needed[needed >= 0]] = True
-    listed[-1] = listed.any(0)
-    which = np.flatnonzero(listed[-1])
-    return which, listed[:, which]
+    best = _best(winners, others, sizes.astype(np.float64), each, known, nuisance, cost)
+    fold = np.repeat(np.arange(len(best)), best[0].size)[best.ravel() >= 0]
+    chosen = best[best >= 0]
+    needed = known[chosen]
+    which = np.unique(np.concatenate((chosen, needed[needed >= 0])))
+    listed = np.zeros((len(best) + 1, len(which)), np.bool_)
+    listed[fold, np.searchsorted(which, chosen)] = True
+    listed[fold[needed >= 0], np.searchsorted(which, needed[needed >= 0])] = True
+    listed[-1] = True
+    return which, listed
 
 
 @compiled
-def _worth(
+def _best(
     winners: Int32s, others: Int32s, sizes: Float64s, each: float, known: Int64s, nuisance: Bools, cost: Float64s
-) -> Float64s:
-    """Return the gain of each literal by itself without each fold, minus its cost, `[folds, L]`.
+) -> Int64s:
+    """Return the literals that gain most by themselves without each fold, compared with their cost.
 
-    What is certainly below -NEARLY is -inf.
+    They are `[folds, 2, SHORTLIST]`: language literals, then nuisance, each from the best on; -1 where there are fewer.
     """
-    folds, literals = winners.shape
-    worth = np.full((folds, literals), -np.inf)
+    literals, folds = winners.shape
+    found = np.full((folds, 2, SHORTLIST), -1)
+    worth = np.full((folds, 2, SHORTLIST), -NEARLY)
     every = (sizes[:, 0].sum(), sizes[:, 1].sum())
     rest = every[0] - sizes[:, 0]
     rate = (rest / np.maximum(rest + each * (every[1] - sizes[:, 1]), 1.0)).max()
     for literal in range(literals):
-        a, o = winners[:, literal].sum(), others[:, literal].sum()
-        base = known[literal]
-        if base < 0 and max(a, rate * (a + each * o)) < LEAST_WINNERS and not nuisance[literal]:
+        a, o = winners[literal].sum(), others[literal].sum()
+        base, kind = known[literal], int(nuisance[literal])
+        last = (NUISANCE_SHORTLIST if kind else SHORTLIST) - 1
+        if base < 0 and max(a, rate * (a + each * o)) < LEAST_WINNERS and not kind:
             continue
         all_winners, all_others = every
         if base >= 0:
-            all_winners, all_others = winners[:, base].sum() + 0.0, others[:, base].sum() + 0.0
+            all_winners, all_others = winners[base].sum() + 0.0, others[base].sum() + 0.0
         for fold in range(folds):
             left_out = (sizes[fold, 0], sizes[fold, 1])
             if base >= 0:
-                left_out = (winners[fold, base] + 0.0, others[fold, base] + 0.0)
+                left_out = (winners[base, fold] + 0.0, others[base, fold] + 0.0)
             w = all_winners - left_out[0]
             total = w + each * (all_others - left_out[1])
             if w <= 0 or total <= w:
                 continue
-            hits = a - winners[fold, literal]
-            size = hits + each * (o - others[fold, literal])
-            if max(hits, size * w / total) < LEAST_WINNERS and not nuisance[literal]:
+            hits = a - winners[literal, fold]
+            size = hits + each * (o - others[literal, fold])
+            if max(hits, size * w / total) < LEAST_WINNERS and not kind:
                 continue
-            # The gain is at most the divergence of the winners, which chi-square bounds, and that of the others, which
-            # is about rate times it.
+            # The gain is at most the divergences of winners and others, each bounded by chi-square; a nat for rounding.
+            own, places = worth[fold, kind], found[fold, kind]
             chance = size / total
             variance = chance * (1 - chance)
-            bound = (1 + 2 * w / total) * (hits - w * chance) ** 2 / w + variance
-            if bound > (cost[fold, literal] - NEARLY) * variance:
-                gain = gain_of(hits, size * w / total, size, w, w, total, each / 2)
-                worth[fold, literal] = gain - cost[fold, literal]
-    return worth
+            bound = (1 + w / (total - w)) * (hits - w * chance) ** 2 / w + variance
+            if bound <= (cost[literal, fold] + own[last]) * variance:
+                continue
+            gained = gain_of(hits, size * w / total, size, w, w, total, each / 2) - cost[literal, fold]
+            if gained > own[last]:
+                at = last
+                while at and own[at - 1] < gained:
+                    own[at], places[at] = own[at - 1], places[at - 1]
+                    at -= 1
+                own[at], places[at] = gained, literal
+    return found

@@ -1,16 +1,18 @@
 """The items of winners - words, pairs of neighbours and literals - and how often each was to be expected."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from ops.arrays import Bools, Float64s, Int64s
 from ops.explain.find import Literals
-from ops.explain.incidence import occurrences
+from ops.explain.incidence import incidence, occurrences
 from ops.explain.set_explainer import places_among
-from ops.explain.strata import CellCounts, Cells, Strata
+from ops.explain.strata import Cells, Strata
 from ops.explain.word_keys import LEAST_DOCUMENTS, distinct_keys
+from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.shards import spans
@@ -20,7 +22,7 @@ LEAST_WINNERS = 4
 # Standard deviations above the expected number of winners; with fewer, a p-value is above 0.05, or above 0.05 / 3.
 DEVIATIONS, MORE_DEVIATIONS = 1.5, 2.0
 _ROWS = 1 << 16  # sentences processed at once
-_COUNTS = 1 << 22  # counts of literals and cells in memory at once
+_LITERALS = 1 << 10  # literals counted at once
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,11 @@ class ItemCounter:
         self._cells = Cells(view.store, baseline)
         asked = self.is_item.copy()
         asked[self._known[self.is_item & (self._known >= 0)]] = True
+        self._row = np.where(asked, np.cumsum(asked) - 1, -1)  # of each literal in the counts
         self._keys, of_words = self._count_words()
-        self._counts = self._count_literals(matrix, asked).then(of_words)
+        # The last row is that of an item that no baseline sentence has.
+        nothing = csr_array((1, self._cells.size), dtype=np.int32)
+        self._counts = vstack((*self._count_literals(matrix, np.flatnonzero(asked)), of_words, nothing), "csr")
 
     def find(self, winners: Winners, hypotheses: int) -> Items:
         """Return the items that at least four winners of four documents have, and more of them than chance explains.
@@ -102,32 +107,26 @@ class ItemCounter:
         strata = Strata.make(self._cells, winners.rows, places_among(self._baseline, winners.rows)[1])
         by_literal = winners.literals.T.tocsr()
         key, literal, having = self._frequent(winners, by_literal)
-        place = self._places(key, literal)
         deviations = MORE_DEVIATIONS if 3 * len(key) <= hypotheses else DEVIATIONS
-        label = np.where(literal >= 0, self._known[literal], -1)
-        # Of a label, chances are among sentences that have its key, which is looked at below.
-        kept = np.flatnonzero((having.lengths > strata.expected(self._counts, place, having)) | (label >= 0))
-        place, having = place[kept], having.take(kept)
-        shares = strata.count(self._counts, place, having) / strata.sizes
-        weight = strata.winners.astype(np.float64)
+        shares = strata.count(self._counts[self._rows(key, literal)], having) / strata.sizes
+        weight = np.bincount(strata.of, minlength=len(strata.sizes)).astype(np.float64)
         expected = shares @ weight
         variance = expected - np.square(shares) @ weight
-        least = expected + deviations * np.sqrt(np.maximum(variance, 0))
-        far = np.flatnonzero((having.lengths > least) | (label[kept] >= 0))
-        kept, having, shares = kept[far], having.take(far), shares[far]
-        key, literal, label = key[kept], literal[kept], label[kept]
-        n = len(winners.rows)
-        counted = np.ones((len(kept), n), np.bool_)
+        size = np.diff(having.indptr)
+        label = np.where(literal >= 0, self._known[literal], -1)
+        # Of a label, chances are among sentences that have its key, which is looked at below.
+        far = np.flatnonzero((size > expected + deviations * np.sqrt(np.maximum(variance, 0))) | (label >= 0))
+        key, literal, label, shares = key[far], literal[far], label[far], shares[far]
+        has = having[far].toarray() > 0
+        counted = np.ones_like(has)
         for number in np.unique(label[label >= 0]).tolist():
-            known = by_literal.indices[by_literal.indptr[number] : by_literal.indptr[number + 1]].astype(np.int32)
-            have_key = Sequences(known, np.array([0, len(known)]))
-            sentences = strata.count(self._counts, np.array([number]), have_key)[0]
+            have_key = by_literal[[number]]
+            sentences = strata.count(self._counts[[self._row[number]]], have_key)[0]
             shares[label == number] *= strata.sizes / np.maximum(sentences, 1)
-            counted[label == number] = _as_rows(have_key, n)
+            counted[label == number] = have_key.toarray() > 0
         chance = np.where(counted, shares[:, strata.of], 0.0)
-        items = Items(key, literal, _as_rows(having, n), counted, chance)
         least = chance.sum(1) + deviations * np.sqrt((chance * (1 - chance)).sum(1))
-        return items.take(np.flatnonzero(having.lengths > least))
+        return Items(key, literal, has, counted, chance).take(np.flatnonzero(has.sum(1) > least))
 
     def chance_of_any(self, winners: Winners, sentences: Int64s, has: Bools) -> Float64s:
         """Return the probability that each winner has any of several items, `[winners]`.
@@ -138,14 +137,15 @@ class ItemCounter:
             has: which winners have any of them.
         """
         strata = Strata.make(self._cells, winners.rows, places_among(self._baseline, winners.rows)[1])
-        cell, count = np.unique(self._cells.of(self._baseline[sentences]), return_counts=True)
-        counts = CellCounts.of(np.zeros(len(cell), np.int64), cell, count, 1)
-        having = np.flatnonzero(has).astype(np.int32)
-        own = strata.count(counts, np.zeros(1, np.int64), Sequences(having, np.array([0, len(having)])))[0]
+        counts = np.bincount(self._cells.of(self._baseline[sentences]), minlength=self._cells.size)
+        own = strata.count(csr_array(counts[None]), csr_array(has[None].astype(np.int8)))[0]
         return np.asarray((own / strata.sizes)[strata.of])
 
-    def _frequent(self, winners: Winners, by_literal: csr_array) -> tuple[Int64s, Int64s, Sequences]:
-        """Return the key and the literal of each item of enough winners and documents, and the winners that have it."""
+    def _frequent(self, winners: Winners, by_literal: csr_array) -> tuple[Int64s, Int64s, csr_array]:
+        """Return the key and the literal of each item of enough winners and documents, and the winners that have it.
+
+        The latter are `[items, winners]`.
+        """
         key, sentence = distinct_keys(self.view.words(winners.rows), self._names)
         first = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
         words = Sequences(sentence.astype(np.int32), np.append(first, len(key)))
@@ -157,17 +157,18 @@ class ItemCounter:
         keys = np.concatenate((key[first[often]], np.full(len(listed), -1)))
         numbers = np.concatenate((np.full(len(often), -1), listed))
         enough = np.flatnonzero(documents_of(having, winners.document) >= LEAST_DOCUMENTS)
-        return keys[enough], numbers[enough], having.take(enough)
+        having = having.take(enough)
+        return keys[enough], numbers[enough], incidence(Occurrences(having.items, having.offsets), len(winners.rows))
 
-    def _places(self, key: Int64s, literal: Int64s) -> Int64s:
-        """Return the row of each item in the counts; -1 for a word or pair that no baseline sentence has."""
+    def _rows(self, key: Int64s, literal: Int64s) -> Int64s:
+        """Return the row of each item in the counts."""
         place, is_there = places_among(self._keys, key)
-        found = literal.copy()  # -1 for a word or pair
-        found[is_there] = self._size + place
+        found = np.where(literal >= 0, self._row[literal], -1)
+        found[is_there] = self._row.max(initial=-1) + 1 + place
         return found
 
-    def _count_words(self) -> tuple[Int64s, CellCounts]:
-        """Return the keys of the baseline's words and pairs, ascending, and the number of sentences of each cell."""
+    def _count_words(self) -> tuple[Int64s, csr_array]:
+        """Return the keys of the baseline's words and pairs, ascending, and how often each cell has each of them."""
         parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
         for start, stop in spans(len(self._baseline), _ROWS):
             rows = self._baseline[start:stop]
@@ -175,31 +176,19 @@ class ItemCounter:
             number = key * self._cells.size + self._cells.of(rows)[sentence]
             parts.append(np.unique(number, return_counts=True))
         numbers, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.argsort(numbers, kind="stable")
-        numbers, counts = numbers[order], counts[order]
-        first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)])
-        count = np.add.reduceat(counts, first) if len(first) else counts
-        key, cell = np.divmod(numbers[first], self._cells.size)
+        key, cell = np.divmod(numbers, self._cells.size)
         keys, item = np.unique(key, return_inverse=True)
-        return keys, CellCounts.of(item, cell, count, len(keys))
+        # Counts of the same word and cell are added.
+        return keys, csr_array((counts.astype(np.int32), (item, cell)), (len(keys), self._cells.size))
 
-    def _count_literals(self, matrix: csr_array, asked: Bools) -> CellCounts:
-        """Return how many baseline sentences of each cell have each literal; none where it is not asked for."""
-        found, cell_of, cells = occurrences(matrix), self._cells.of(self._baseline), self._cells.size
-        step = max(_COUNTS // max(cells, 1), 1)
-        parts = [(np.zeros(0, np.int64),) * 3]
-        for start in range(0, self._size, step):
-            stop = min(start + step, self._size)
-            first, last = found.offsets[[start, stop]].tolist()
-            own = np.repeat(np.arange(stop - start), np.diff(found.offsets[start : stop + 1]))
-            kept = asked[start:stop][own]
-            number = own[kept] * cells + cell_of[found.sentences[first:last][kept]]
-            counts = np.bincount(number, minlength=(stop - start) * cells)
-            used = np.flatnonzero(counts)
-            item, cell = np.divmod(used, cells)
-            parts.append((start + item, cell, counts[used]))
-        item, cell, count = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return CellCounts.of(item, cell, count, self._size)
+    def _count_literals(self, matrix: csr_array, asked: Int64s) -> Iterator[csr_array]:
+        """Return how many baseline sentences of each cell have each of some literals, in blocks of literals."""
+        n = len(self._baseline)
+        cells = csr_array(
+            (np.ones(n, np.int32), self._cells.of(self._baseline), np.arange(n + 1)), (n, self._cells.size)
+        )
+        for start, stop in spans(len(asked), _LITERALS):
+            yield matrix[asked[start:stop]].astype(np.int32) @ cells
 
 
 def documents_of(having: Sequences, document: Int64s) -> Int64s:
@@ -215,9 +204,3 @@ def documents_of(having: Sequences, document: Int64s) -> Int64s:
     is_new = np.append(True, own[1:] != own[:-1])[: len(own)]
     is_new[having.offsets[:-1]] = True
     return np.asarray(np.add.reduceat(is_new.astype(np.int64), having.offsets[:-1]))
-
-
-def _as_rows(having: Sequences, n: int) -> Bools:
-    has = np.zeros((len(having), n), np.bool_)
-    has[np.repeat(np.arange(len(having)), having.lengths), having.items] = True
-    return has

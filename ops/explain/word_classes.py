@@ -12,7 +12,7 @@ from ops.meaning.word_states import embedded
 from ops.mine.value_counts import distinct_values
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer
-from ops.psi.vocabulary_clusters import centroids
+from ops.psi.clusters import centroids
 from ops.sampling import TOPICS
 from ops.sentences.mining_view import MiningView
 from ops.shards import spans

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from ops.sentences.token_words import words_of_tokens
-from ops.sentences.word_spans import word_spans
+from ops.sentences.word_spans import word_spans, words_of_tokens
 
 
 def peak_word(tokens: dict[str, Any], sentence: dict[str, Any]) -> dict[str, Any] | None:

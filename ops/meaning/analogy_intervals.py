@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s
-from ops.meaning.analogies import ALL, Analogies
-from ops.meaning.offsets import ANSWERS, Judged
+from ops.meaning.analogies import ALL, ANSWERS, Analogies, Judged
 from ops.meaning.words import fold
 from ops.sampling import ANALOGY_PAIRS
 from ops.shards import spans
@@ -45,7 +44,6 @@ class AnalogyBootstrap:
     Args:
         judged: the answers in each space, in the order of the spaces.
         analogies, case: the questions, and the folding of their words (`keep` or `lower`).
-        seed: the run's seed.
     """
 
     def __init__(self, judged: Sequence[Judged], analogies: Analogies, case: str, seed: int) -> None:

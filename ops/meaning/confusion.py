@@ -1,28 +1,27 @@
-"""Confusion sets: occurrences of their words, and classifiers that choose among the words (Banko and Brill 2001)."""
+"""Confusion sets (Banko and Brill 2001), and their examples: the words around a blank and the model's state there."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops.arrays import Bools, Float32s, Int64s, UInt64s
 from ops.errors import InputError
 from ops.hashing import mix
-from ops.meaning.confusion_classifiers import answer, choose_penalty, folds_of, standardised
-from ops.meaning.confusion_scores import AnswerScores
+from ops.meaning.readers import BlankReader
 from ops.meaning.words import fold, word_spans
-from ops.sampling import CONFUSION_LABELS, CONFUSION_ORDER
+from ops.sampling import CONFUSION_ORDER
 
 DEFAULT = (
     "to two too, then than, its it's, their there they're, your you're, weather whether, principal principle, "
     "accept except, affect effect, lose loose, peace piece, quiet quite"
 )
-SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 TEST_SHARE = 0.2  # share of the documents
-LEAST_TRAINED, LEAST_TESTED = 20, 20  # minimum numbers of occurrences
-MOST_TESTED = 2_000
-MOST_CHOSEN_BY = 10_000  # maximum number of training examples used to choose a penalty
-_FEATURES = 1 << 18
+COLUMNS = ["sent_id", "text", "dataset", "doc_id"]  # of corpus/
+Sets = tuple[tuple[str, ...], ...]
 
 
 def read_sets(text: str) -> list[tuple[str, ...]]:
@@ -54,9 +53,7 @@ def read_sets(text: str) -> list[tuple[str, ...]]:
 def find_occurrences(text: str, places: dict[str, tuple[int, int]]) -> list[tuple[int, int, int, int]]:
     """Return where the words of confusion sets occur in a sentence, ignoring case: set, label, first character, stop.
 
-    Args:
-        text: the sentence.
-        places: for each word, the index of its set and its label (the index of the word in the set).
+    `places` are the index of each word's set, and its label: the index of the word in the set.
     """
     words = [(places.get(fold(text[start:stop], "lower")), start, stop) for start, stop in word_spans(text)]
     return [(*place, start, stop) for place, start, stop in words if place is not None]
@@ -92,6 +89,49 @@ def is_tested(documents: UInt64s) -> Bools:
     return np.asarray(documents < np.uint64(TEST_SHARE * 2**64))
 
 
+def find_examples(
+    table: pa.Table, sets: Sets, reader: BlankReader, most: int, most_states: int, window: int, seed: int
+) -> tuple[pa.Table, dict[str, Any]]:
+    """Find the sets' words in a shard, and read the model's states at their positions after blanking them.
+
+    Args:
+        table: the shard, with `COLUMNS`.
+        most, most_states: the maximum number of a set's examples in the shard, and of its examples with states.
+        window: number of words on each side that are features.
+
+    Returns:
+        A table with one row for each example that is kept: `set`, `label`, `order`, `document` (the document's number),
+        `words`, and `state` (all layers concatenated; null without a state). And a dictionary with the number of
+        occurrences `found` for each set, and the number of states that were `not_finite`.
+    """
+    ids, texts, datasets, documents = (column.to_pylist() for column in table.select(COLUMNS).columns)
+    places = {word: (i, j) for i, words in enumerate(sets) for j, word in enumerate(words)}
+    occurrences = [(row, *own) for row, text in enumerate(texts) for own in find_occurrences(text, places)]
+    row, number, label, start, stop = np.array(occurrences, np.int64).reshape(-1, 5).T
+    order = priority(np.array(ids, np.int64)[row], start, seed)
+    ranked = np.lexsort((start, order, number))
+    rank = np.arange(len(ranked)) - np.searchsorted(number[ranked], number[ranked])  # within its set
+    kept, stated = (ranked[rank < limit] for limit in (most, most_states))
+    spans = list(zip(start[stated].tolist(), stop[stated].tolist(), strict=True))
+    blanks = zip(stated.tolist(), reader.blanks([texts[i] for i in row[stated]], spans), strict=True)
+    read = [(k, blank) for k, blank in blanks if blank is not None]
+    states = reader.read([blank for _, blank in read]).reshape(len(read), reader.layers * reader.width)
+    finite = np.asarray(np.isfinite(states).all(1))
+    state_of = {k: state for (k, _), state, is_finite in zip(read, states, finite, strict=True) if is_finite}
+    columns = {
+        "set": number[kept],
+        "label": label[kept],
+        "order": order[kept],
+        "document": pa.array([document_number(datasets[i], documents[i], seed) for i in row[kept]], pa.uint64()),
+        "words": pa.array(
+            [words_around(texts[row[k]], start[k], stop[k], window) for k in kept], pa.list_(pa.string())
+        ),
+        "state": pa.array([state_of.get(k) for k in kept.tolist()], pa.list_(pa.float32())),
+    }
+    counts = np.bincount(number, minlength=len(sets)).tolist()
+    return pa.table(columns), {"found": counts, "not_finite": int((~finite).sum())}
+
+
 class Examples(NamedTuple):
     """The occurrences of one set, in their seeded order.
 
@@ -110,88 +150,18 @@ class Examples(NamedTuple):
     document: UInt64s
 
 
-def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]]:
-    """Return the rows of `meaning/confusion` of a set, with a further column `converged`.
-
-    There are no rows if a set has too few examples, or examples of only one word.
-
-    All classifiers are tested on the same occurrences: the occurrences in held-out documents that have states.
-    `majority` always answers with the most frequent word. `words` and `layer:N` are logistic regressions, each with the
-    penalty that cross-validation by document chooses on its own training examples. `shuffled` is the control: the
-    classifier `words` with the labels in random order, in training and in testing. A regression that did not converge
-    is a weaker classifier, but not an error.
-    """
-    label, tested = examples.label, is_tested(examples.document)
-    tests = np.flatnonzero(tested & examples.has_state)[:MOST_TESTED]
-    train = np.flatnonzero(~tested)
-    if len(train) < LEAST_TRAINED or len(tests) < LEAST_TESTED or len(np.unique(label[train])) < 2:
-        return []
-    truth = label[tests]
-    scores, folds = AnswerScores(truth, examples.document[tests], seed), folds_of(examples.document, seed)
-    rows: list[dict[str, Any]] = []
-
-    def add(
-        features: str, n: int, answers: Int64s, converged: bool, penalty: float | None, truth: Int64s = truth
-    ) -> None:
-        row = {"set": name, "features": features, "n": n, "c": penalty, "converged": converged}
-        rows.append(row | scores.columns(answers, truth))
-
-    matrix, sizes = hashed(examples.words), sizes_of(len(train))
-    penalties: dict[int, float] = {}
-    for n in sizes:
-        some, chosen_by = train[:n], train[: min(n, MOST_CHOSEN_BY)]
-        if len(chosen_by) not in penalties:
-            penalties[len(chosen_by)] = choose_penalty(matrix[chosen_by], label[chosen_by], folds[chosen_by])
-        penalty = penalties[len(chosen_by)]
-        add("majority", n, np.full(len(truth), np.bincount(label[some]).argmax()), True, None)
-        add("words", n, *answer(matrix[some], label[some], matrix[tests], penalty), penalty)
-    rng = np.random.default_rng([seed, CONFUSION_LABELS])
-    answers = answer(matrix[train], rng.permutation(label[train]), matrix[tests], penalty)
-    add("shuffled", sizes[-1], *answers, penalty, rng.permutation(truth))
-    stated = train[examples.has_state[train]]
-    if len(stated) < LEAST_TRAINED:
-        return rows
-    place = np.cumsum(examples.has_state) - 1
-    for layer in range(examples.states.shape[1]):
-        states = examples.states[:, layer]
-        for n in sizes_of(len(stated)):
-            some = stated[:n]
-            given, asked = standardised(states[place[some]], states[place[tests]])
-            penalty = choose_penalty(given, label[some], folds[some])
-            add(f"layer:{layer + 1}", n, *answer(given, label[some], asked, penalty), penalty)
-    return rows
-
-
-def sizes_of(available: int) -> list[int]:
-    """Return the numbers of training examples to use: the available sizes in `SIZES`, and the number of all examples.
-
-    >>> sizes_of(450)
-    [100, 300, 450]
-    """
-    return [n for n in SIZES if n < available] + [available]
-
-
-def hashed(words: list[list[str]]) -> Any:
-    """Return the features of words as a sparse matrix `[occurrences, 2^18]`."""
-    from sklearn.feature_extraction import FeatureHasher
-
-    return FeatureHasher(_FEATURES, input_type="string", alternate_sign=False).transform(words).tocsr()
-
-
-def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = False) -> int | None:
-    """Return the first layer from which on every layer's state is more accurate than the words; None if there is none.
+def examples_of(number: int, shards: Iterable[pa.Table], layers: int, width: int) -> Examples:
+    """Return the examples of a set in their seeded order.
 
     Args:
-        rows: the rows of one set.
-        layers: number of layers of the model.
-        alike: whether to compare at the largest number of training examples that words and states share. Otherwise each
-            is compared with all its training examples; the words have more examples than the states.
+        number: the index of the set.
+        shards: the tables of `find_examples` for each shard, in the order of the shards.
     """
-    sizes = [{row["n"] for row in rows if row["features"] == name} for name in ("words", "layer:1")]
-    shared = max(sizes[0] & sizes[1], default=0)
-    # Sizes ascend, so the accuracy at the largest size is kept.
-    best = {row["features"]: row["accuracy"] for row in rows if not alike or row["n"] == shared}
-    beats = [best.get(f"layer:{i + 1}", 0.0) > best.get("words", 1.0) for i in range(layers)]
-    lost = [i for i, won in enumerate(beats) if not won]
-    first = (lost[-1] + 1 if lost else 0) + 1
-    return first if first <= layers else None
+    table = pa.concat_tables(table.filter(pc.equal(table["set"], number)) for table in shards).combine_chunks()
+    # The shards are in order, so with a stable sort ties stay in the order of the corpus.
+    table = table.take(pa.array(np.argsort(table["order"].to_numpy(), kind="stable")))
+    states = pc.list_flatten(table["state"]).to_numpy().reshape(-1, layers, width)
+    return Examples(
+        table["label"].to_numpy(), table["words"].to_pylist(), states, table["state"].is_valid().to_numpy(),
+        table["document"].to_numpy(),
+    )  # fmt: skip

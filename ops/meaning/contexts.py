@@ -14,7 +14,6 @@ class ContextCounter:
     """Counts the contexts of the words of a vocabulary.
 
     Args:
-        vocabulary: the words and context words.
         window: number of words on each side, within the sentence. Words that are not counted still occupy positions in
             the window.
         case: `keep` or `lower`.
@@ -24,7 +23,7 @@ class ContextCounter:
         self.window, self.case = window, case
         self.row, self.column = vocabulary.row, vocabulary.column
         self.columns = int((vocabulary.column >= 0).sum())
-        self.numbers = {word: i for i, word in enumerate(vocabulary.words)} | {"\n": SENTENCE_END}
+        self.numbers = {word: i for i, word in enumerate(vocabulary.words)}
 
     def count(self, texts: list[str]) -> pa.Table:
         """Count the pairs of some sentences; in memory are one chunk and the distinct pairs.

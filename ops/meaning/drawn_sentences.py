@@ -32,7 +32,6 @@ class Wanted:
         language, translation: the columns of the language and of the key that translations share. `language` is None
             if there are no languages, and `translation` is None if translations share document id and position.
         sentences: number of sentences of the corpus.
-        seed: the run's seed.
     """
 
     pairs: int
@@ -49,7 +48,6 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
 
     Args:
         table: the shard, with `COLUMNS`, and with `meta` if a language is requested.
-        wanted: the description of the draw.
 
     Returns:
         The columns `kind`, `order` (rows with the lowest values over all shards are chosen), `sent_id`, `document`,

@@ -1,19 +1,26 @@
-"""The figures of meaning that are lines: accuracy, ranks and precision by space, features or size of the code."""
+"""The figures of meaning: accuracy, ranks and precision, and maps of pairs of words and of codes of sentences."""
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
-from ops.figures.lines import lines, longer, rows_where
-from ops.figures.style import INK
+from ops.arrays import Float32s
+from ops.figures.lines import lines, longer, names_of, rows_where
+from ops.figures.maps import label_points, largest, scatter
+from ops.figures.panels import finish, panels
+from ops.figures.style import COLOURS, INK
 from ops.meaning.analogies import ALL
-from ops.meaning.hashing import AUTOENCODER, BITS, PCA, REAL, SHUFFLED, STATES
+from ops.meaning.codes import AUTOENCODER, BITS, PCA, REAL, SHUFFLED, STATES
 from ops.meaning.masked_words import ALL as EVERY_PLACE
 from ops.meaning.masked_words import BANDS
 from ops.meaning.next_sentences import HEAD, OTHER, SAME, TOKENS
 from ops.meaning.next_sentences import SHUFFLED as SHUFFLED_PAIRS
+from ops.meaning.spaces import Space
+from ops.meaning.words import fold
+from ops.statistics.principal_plane import principal_plane
 
 _RULES = {"add": "3CosAdd", "mul": "3CosMul", "nearest_c": "nearest to the third word"}
 WORDS, MAJORITY, EVERY_EXAMPLE = "words", "majority", "all examples"
@@ -35,6 +42,21 @@ _CODES = {
 _LOST = "variance lost"
 MOST_LABELS = 3
 Rows = list[dict[str, Any]]
+# Pairs whose words should all differ by the same offset.
+PAIRS = {
+    "people": (
+        ("man", "woman"), ("king", "queen"), ("uncle", "aunt"), ("father", "mother"), ("son", "daughter"),
+        ("brother", "sister"),
+    ),
+    "capitals": (
+        ("France", "Paris"), ("England", "London"), ("Germany", "Berlin"), ("Italy", "Rome"), ("Spain", "Madrid"),
+        ("Japan", "Tokyo"), ("Egypt", "Cairo"), ("Canada", "Ottawa"),
+    ),
+}  # fmt: skip
+LEAST_PAIRS = 2
+_METHODS = {PCA: "PCA", AUTOENCODER: "autoencoder"}
+MOST_POINTS = 3_000
+Pairs = list[tuple[str, str]]
 
 
 def analogy_figures(rows: Rows, names: list[str]) -> dict[str, Figure]:
@@ -166,3 +188,59 @@ def confusion_figure(rows: Rows) -> Figure:
 def _layer(name: str) -> int:
     """Return the number of a layer by the name of its space or features; -1 for other names."""
     return int(name.partition(":")[2] or -1)
+
+
+def known_pairs(space: Space, name: str, case: str) -> tuple[Pairs, Float32s]:
+    """Return the pairs of a figure that a space has, and their vectors `[pairs, 2, dimensions]`."""
+    places = {word: i for i, word in enumerate(space.words)}
+    folded = [(fold(a, case), fold(b, case)) for a, b in PAIRS[name]]
+    pairs = [(a, b) for a, b in folded if a in places and b in places]
+    rows = [[places[a], places[b]] for a, b in pairs]
+    return pairs, space.vectors[np.array(rows, np.int64).reshape(-1, 2)]
+
+
+def offset_figures(shown: dict[str, list[tuple[str, Pairs, Float32s]]], model: str) -> dict[str, Figure]:
+    """Draw pairs in the plane of their words, with an arrow from first to second, and a panel for each space.
+
+    Args:
+        shown: for each figure of `PAIRS`, each space's name, pairs and vectors. A figure without two pairs in any space
+            is left out.
+        model: name of the model, for the titles: places for words are free or not by the height of a title.
+    """
+    enough = {name: [space for space in spaces if len(space[1]) >= LEAST_PAIRS] for name, spaces in shown.items()}
+    title = f"Offsets of pairs in the principal plane of each space, {model}"
+    return {f"offsets_{name}": _offsets(spaces, title) for name, spaces in enough.items() if spaces}
+
+
+def _offsets(spaces: list[tuple[str, Pairs, Float32s]], title: str) -> Figure:
+    titles = [name.replace(":", " ") for name, *_ in spaces]
+    figure, grid = panels(titles, title, own_scales=True, columns=min(len(spaces), 2), height=2)
+    flat = [vectors.reshape(-1, vectors.shape[-1]) for *_, vectors in spaces]
+    planes = [principal_plane(words / np.linalg.norm(words, axis=1, keepdims=True)).places for words in flat]
+    for axes, plane in zip(grid, planes, strict=True):
+        axes.scatter(plane[:, 0], plane[:, 1], s=3, color=COLOURS[0])
+        for tail, head in plane.reshape(-1, 2, 2):
+            axes.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": COLOURS[0], "linewidth": 0.8})
+        axes.set(xticks=[], yticks=[])
+        axes.margins(0.15)
+    finish(figure, "first principal component (no unit)", "second (no unit)")
+    # Free places for words are only known once all titles are drawn.
+    for axes, plane, (_, pairs, _) in zip(grid, planes, spaces, strict=True):
+        label_points(axes, plane, [word for pair in pairs for word in pair])
+    return figure
+
+
+def codes_figure(plane: pa.Table, classes: list[str | None], label: str) -> Figure:
+    """Draw the codes of `meaning/plane` coloured by their classes for a label, a panel for each method.
+
+    Rare classes, and rows without a class, have no colour.
+    """
+    methods = names_of(plane, "method", _METHODS)
+    title = f"Held-out sentences in two dimensions, by {label} (grey: rarer classes)"
+    figure, grid = panels(list(methods.values()), title, own_scales=True)
+    points, groups = np.column_stack([plane["x"], plane["y"]]), np.array(classes, object)
+    for axes, method in zip(grid, methods, strict=True):
+        own = np.flatnonzero(pc.equal(plane["method"], method))
+        own = own[:: max(-(-len(own) // MOST_POINTS), 1)]
+        scatter(axes, points[own], groups[own].tolist(), largest(classes))
+    return finish(figure, "first dimension of the code", "second dimension of the code")

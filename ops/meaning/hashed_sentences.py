@@ -22,7 +22,6 @@ class Labelled(NamedTuple):
     """The classes of sentences for one label.
 
     Attributes:
-        name: the name of the label.
         classes: the names of the classes, in the order of their indices.
         number: the index of each sentence's class, `[sentences]`; -1 for a sentence without a class or with a class
             that is too rare.
@@ -44,8 +43,7 @@ class Drawn:
 
     Attributes:
         sent_ids: the ids of the sentences, ascending, `[sentences]`.
-        documents: the index of each sentence's document, `[sentences]`.
-        tested: whether each sentence's document is held out, `[sentences]` bool.
+        documents, tested: the index of each sentence's document, and whether it is held out, `[sentences]`.
         labels: the classes of the sentences for each label.
     """
 
@@ -89,10 +87,8 @@ def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None,
     """Return drawn sentences with their classes; without labels if no column has two classes.
 
     Args:
-        sent_ids: the ids of the drawn sentences.
         tables: these sentences with `dataset`, `doc_id`, and `meta` if the corpus has it.
         label: the column whose values are the classes; None for all columns of `LABELS` that the corpus has.
-        seed: the run's seed.
 
     Raises:
         InputError: the requested label has fewer than two classes.

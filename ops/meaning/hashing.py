@@ -1,73 +1,83 @@
-"""Short codes of sentences (principal components or bits), and how often neighbours in code share a class."""
+"""How often neighbours in code share a class, for codes of every method and size: the rows of `meaning/hashing`."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from ops.arrays import Arrays, Float32s, Float64s, Int64s
+from ops import schema
+from ops.arrays import Float32s, Float64s, Int64s
+from ops.errors import InputError
+from ops.meaning.codes import (
+    AUTOENCODER,
+    PCA,
+    REAL,
+    SHUFFLED,
+    STATES,
+    Codes,
+    at_length_1,
+    autoencoder_codes,
+    principal_codes,
+)
 from ops.meaning.hashed_sentences import Drawn
 from ops.statistics.by_document import share_by_document
 
 SIZES = (2, 4, 8, 16, 32, 64)
-PCA, AUTOENCODER, STATES, SHUFFLED = "pca", "autoencoder", "states", "shuffled"
-REAL, BITS = "real", "bits"
+IN_THE_PLANE = 2  # dimensions
 MOST_QUERIES = 2_000
 _ROWS = 256
 
 
-class Codes(NamedTuple):
-    """The codes of sentences, and the error of their reconstruction.
-
-    Attributes:
-        given, asked: the codes of the sentences to search, and of the query sentences whose neighbours are searched,
-            `[n, size]` each.
-        error: the share of the variance of the query states that is lost when they are rebuilt from their codes; None
-            if they do not vary.
-    """
-
-    given: Float32s
-    asked: Float32s
-    error: float | None
+def methods_and_sizes(width: int) -> list[tuple[str, int]]:
+    """Return every method and size for states of `width` units, ending with the uncompressed states."""
+    sizes = [size for size in SIZES if size < width]
+    return [(method, size) for size in sizes for method in (AUTOENCODER, PCA)] + [(STATES, width)]
 
 
-def at_length_1(states: Float32s) -> Float32s:
-    """Scale states to length 1, `[n, width]`, so that Euclidean distance orders them like cosine."""
-    return np.asarray(states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-30), np.float32)
-
-
-def principal_codes(given: Float32s, asked: Float32s, size: int) -> dict[str, Codes]:
-    """Return codes from principal component analysis: the first components, and their signs.
-
-    States are rebuilt from the components, and from the signs by least squares, as fitted on the given states.
+class HashedStates:
+    """The states of drawn sentences, which are compressed and compared; states that are not finite are skipped.
 
     Args:
-        given: the states on which the components are fitted, `[n, width]`.
-        asked: other states to encode, `[m, width]`.
-        size: number of dimensions or bits.
+        drawn: the sentences.
+        states: the states of the sentences, `[sentences, width]` float32.
     """
-    mean = given.astype(np.float64).mean(0)
-    one, other = given.astype(np.float64) - mean, asked.astype(np.float64) - mean
-    _, axes = np.linalg.eigh(one.T @ one)
-    axes = axes[:, ::-1][:, :size]
-    # The largest entry of each axis is positive, so that the same states give the same picture.
-    axes = axes * np.where(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])] < 0, -1, 1)
-    real, real_asked = one @ axes, other @ axes
-    bits, bits_asked = np.where(real > 0, 1.0, -1.0), np.where(real_asked > 0, 1.0, -1.0)
-    rebuild, *_ = np.linalg.lstsq(np.hstack([bits, np.ones((len(bits), 1))]), one, rcond=None)
-    from_bits = np.hstack([bits_asked, np.ones((len(bits_asked), 1))]) @ rebuild
-    return {
-        REAL: Codes(real.astype(np.float32), real_asked.astype(np.float32), lost(other, real_asked @ axes.T)),
-        BITS: Codes(bits.astype(np.float32), bits_asked.astype(np.float32), lost(other, from_bits)),
-    }
 
+    def __init__(self, drawn: Drawn, states: Float32s, seed: int) -> None:
+        good = np.asarray(np.isfinite(states).all(1))
+        self.drawn, self.states, self.seed = drawn.only(good), at_length_1(states[good]), seed
 
-def lost(states: Arrays, rebuilt: Arrays) -> float | None:
-    """Return the share of the states' variance, around the mean of the given states, that their codes lose.
+    def codes(self, method: str, size: int, epochs: int) -> dict[str, Codes]:
+        """Return the codes of a method and size, as a mapping from `real` or `bits` to codes.
 
-    The result is None if all states equal this mean, so that there is no variance.
-    """
-    variance = float((states**2).sum())
-    return float(((states - rebuilt) ** 2).sum()) / variance if variance else None
+        Raises:
+            InputError: all documents are held out, or no document is held out.
+        """
+        tested = self.drawn.tested
+        given, asked = self.states[~tested], self.states[tested]
+        if not len(given) or not len(asked):
+            raise InputError("--hashed-sentences: too few documents to fit on some and test on the rest; raise it")
+        if method == STATES:
+            return {REAL: Codes(given, asked, 0.0)}
+        if method == PCA:
+            return principal_codes(given, asked, size)
+        return autoencoder_codes(given, asked, size, epochs, self.seed)
+
+    def rows(self, codes: dict[str, Codes], method: str, size: int, neighbours: int) -> pa.Table:
+        """Return the rows of `meaning/hashing` for some codes; uncompressed states also get the control's rows."""
+        rows = []
+        for code, own in codes.items():
+            known = {"method": method, "code": code, "size": size, "error": own.error}
+            rows += [known | row for row in measure_codes(own, self.drawn, neighbours)]
+            if method == STATES:
+                known |= {"method": SHUFFLED, "error": None}
+                rows += [known | row for row in measure_codes(own, self.drawn.shuffled(self.seed), neighbours)]
+        return schema.table("meaning/hashing", rows)
+
+    def plane(self, codes: dict[str, Codes], method: str) -> pa.Table:
+        """Return the rows of `meaning/plane`: the two-dimensional codes of the held-out sentences."""
+        ids, places = self.drawn.sent_ids[self.drawn.tested], codes[REAL].asked
+        columns = {"method": [method] * len(ids), "sent_id": ids, "x": places[:, 0], "y": places[:, 1]}
+        return schema.table("meaning/plane", columns)
 
 
 def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbours: int) -> Float64s:
@@ -101,11 +111,6 @@ def measure_codes(codes: Codes, drawn: Drawn, neighbours: int) -> list[dict[str,
 
     The chance level is the precision of the same neighbours for queries with randomly permuted classes. The interval is
     None if all queries are from one document.
-
-    Args:
-        codes: the codes of the sentences that are not held out, and of the held-out sentences.
-        drawn: the sentences with their classes.
-        neighbours: number of neighbours of each query.
     """
     rows: list[dict[str, Any]] = []
     for label in drawn.labels:

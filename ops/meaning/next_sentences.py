@@ -1,11 +1,14 @@
-"""The test whether a document's next sentence can be distinguished from other sentences, with areas by layer."""
+"""The test whether a document's next sentence can be distinguished from other sentences: draw, scores and areas."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
-from ops.arrays import Float32s, Int64s, UInt64s
+from ops.arrays import Arrays, Float32s, Int64s, UInt64s
 from ops.hashing import mix
+from ops.meaning.readers import SentenceReader, own_ids
 from ops.sampling import NEXT_SENTENCES, OTHER_SENTENCES, priorities
 from ops.statistics.by_document import area_by_document
 
@@ -39,11 +42,9 @@ def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -
     which would be nearly as similar as the next sentence.
 
     Args:
-        sent_ids: the ids of the shard's sentences, `[rows]`.
-        documents: the index of each sentence's document, `[rows]`.
+        sent_ids, documents: the ids of the shard's sentences, and the index of each sentence's document, `[rows]`.
         places: the position of each sentence in its document, `[rows]`; sentences with consecutive positions are
             consecutive.
-        seed: the run's seed.
     """
     order = np.lexsort((places, documents))
     document, place = documents[order], places[order]
@@ -80,25 +81,72 @@ def other_documents(documents: list[str], seed: int) -> Int64s:
     return np.where(differs.any(1), drawn[np.arange(n), differs.argmax(1)], -1)
 
 
-def next_rows(scores: dict[str, Float32s], documents: list[str], seed: int) -> list[dict[str, Any]]:
-    """Return the rows of `meaning/sentences`.
+def read_pairs(
+    reader: SentenceReader, head: torch.nn.Module | None, texts: list[list[str | None]]
+) -> dict[str, Arrays]:
+    """Return a model's results for pairs: the similarity of the first sentence to each of the three others.
 
     Args:
-        scores: for each space, each pair's score with the next sentence, with a distant sentence of its document and
-            with a sentence of another document, `[pairs, 3]`; NaN if there is no such sentence.
-        documents: the document of each pair.
-        seed: the seed of the shuffled control, in which the last layer's two scores are swapped at random.
+        head: the same model with its head for next-sentence prediction; None if it has no such head.
+        texts: the four texts of each pair, as `choose_sentences` returns them.
+
+    Returns:
+        The arrays `cosine` (in each layer, `[pairs, 3, layers]`), `tokens` (the token overlap, `[pairs, 3]`) and, with
+        a head, `head` (its scores, `[pairs, 3]`). Values are NaN if a text is null.
     """
-    _, number = np.unique(np.array(documents, object), return_inverse=True)
-    layers = [name for name in scores if name.startswith("layer:")]
-    given = dict(scores)
-    if layers:
-        given[SHUFFLED] = scores[layers[-1]]
-    rows: list[dict[str, Any]] = []
-    for space, of_pairs in given.items():
+    # A missing sentence is replaced by the first sentence, because a decoder makes no token from an empty text.
+    flat = [text or own[0] or "" for own in texts for text in own]
+    tokens = reader.tokenizer.encode(flat)
+    states = reader.read(tokens).reshape(len(texts), 4, reader.layers, -1)
+    ids = [own_ids(own) for own in tokens]
+    shared = [[overlap(ids[i], ids[i + k]) for k in (1, 2, 3)] for i in range(0, len(flat), 4)]
+    results = {"cosine": cosines(states[:, 1:], states[:, :1]), "tokens": np.array(shared, np.float32)}
+    if head is not None:
+        results["head"] = np.stack([reader.next_scores(head, flat[::4], flat[k::4]) for k in (1, 2, 3)], 1)
+    missing = np.array([[text is None for text in own[1:]] for own in texts])
+    for values in results.values():
+        values[missing] = np.nan
+    return results
+
+
+def cosines(states: Float32s, others: Float32s) -> Float32s:
+    """Return the cosine of each pair of states over the last axis, computed in float64 and rounded to float32."""
+    a, b = states.astype(np.float64), others.astype(np.float64)
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((a * b).sum(-1) / lengths, np.float32)
+
+
+def overlap(first: list[int], second: list[int]) -> float:
+    """Return the number of shared distinct tokens, divided by the square root of the product of both distinct counts.
+
+    >>> overlap([1, 2, 2], [2, 3])
+    0.5
+    """
+    a, b = set(first), set(second)
+    return len(a & b) / max(math.sqrt(len(a) * len(b)), 1.0)
+
+
+def next_rows(results: dict[str, Arrays], documents: list[str], seed: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the rows of `meaning/sentences`, and the number of pairs skipped because a state is not finite.
+
+    In the control `shuffled`, the last layer's similarities to the next and the other sentence are swapped at random.
+
+    Args:
+        results, documents: the results of `read_pairs` for all pairs, and the document of each pair.
+    """
+    near, shared = results["cosine"], results["tokens"]
+    # Without a distant sentence, its token overlap is also NaN.
+    good = np.asarray((np.isfinite(near[:, :2]).all(2) | np.isnan(shared[:, :2])).all(1))
+    scores = {TOKENS: shared, SHUFFLED: near[:, :, -1]}
+    scores |= {f"layer:{layer + 1}": near[:, :, layer] for layer in range(near.shape[2])}
+    if "head" in results:
+        scores[HEAD] = results["head"]
+    document, rows = np.array(documents, object), []
+    for space, of_pairs in scores.items():
         for column, against in ((1, SAME), (2, OTHER)):
-            known = np.isfinite(of_pairs[:, 0]) & np.isfinite(of_pairs[:, column])
-            distinct = len(np.unique(number[known]))
+            known = good & np.isfinite(of_pairs[:, 0]) & np.isfinite(of_pairs[:, column])
+            distinct = len(np.unique(document[known]))
             if known.sum() < LEAST_PAIRS or distinct < 2:
                 continue
             following, other = of_pairs[known, 0], of_pairs[known, column]
@@ -106,12 +154,12 @@ def next_rows(scores: dict[str, Float32s], documents: list[str], seed: int) -> l
                 swap = np.random.default_rng([seed, NEXT_SENTENCES, column]).random(len(other)) < 0.5
                 following, other = np.where(swap, other, following), np.where(swap, following, other)
             row = {"space": space, "against": against, "n": int(known.sum()), "documents": distinct}
-            rows.append(row | area_by_document(following, other, number[known]).columns("auc", ""))
-    return sorted(rows, key=lambda row: (row["space"], row["against"]))
+            rows.append(row | area_by_document(following, other, document[known]).columns("auc", ""))
+    return sorted(rows, key=lambda row: (row["space"], row["against"])), int((~good).sum())
 
 
 def best_layer(rows: list[dict[str, Any]], against: str) -> int | None:
     """Return the layer with the highest area against one kind of sentence; None if there are no rows."""
-    own = [(row["auc"], -int(row["space"][6:])) for row in rows
-           if row["against"] == against and row["space"].startswith("layer:")]  # fmt: skip
+    layers = [row for row in rows if row["against"] == against and row["space"].startswith("layer:")]
+    own = [(row["auc"], -int(row["space"].removeprefix("layer:"))) for row in layers]
     return -max(own)[1] if own else None

@@ -1,6 +1,6 @@
 """The test whether translations are nearer to each other than to other sentences: mean reciprocal ranks by layer."""
 
-from itertools import permutations
+from itertools import compress, permutations
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,7 @@ def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], Int
     languages with fewer than `LEAST` translated sentences are skipped.
 
     Args:
-        keys: the key of each sentence, which its translations share, `[rows]`.
-        languages: the language of each sentence, `[rows]`.
+        keys, languages: the key of each sentence, which its translations share, and its language, `[rows]`.
     """
     rows: dict[str, dict[str, int]] = {}
     for row, (key, language) in enumerate(zip(keys, languages, strict=True)):
@@ -37,9 +36,7 @@ def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], Int
 def reciprocal_ranks(states: Float32s, others: Float32s) -> Float64s:
     """Return 1 / rank of each state's own partner among all of `others` by cosine, `[n]`; ties get the mean rank.
 
-    Args:
-        states: the states, `[n, width]`.
-        others: the states of the partners, `[n, width]`; row i is the partner of row i of `states`.
+    Row i of `others` is the partner of row i of `states`, `[n, width]`.
     """
     one, other = (s.astype(np.float64) for s in (states, others))
     one /= np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-30)
@@ -55,24 +52,24 @@ def reciprocal_ranks(states: Float32s, others: Float32s) -> Float64s:
 def translation_rows(
     states: Float32s, keys: list[str], languages: list[str], documents: list[str], seed: int
 ) -> list[dict[str, Any]]:
-    """Return the rows of `meaning/translations`.
+    """Return the rows of `meaning/translations`, without the sentences that have a state that is not finite.
 
     The intervals are by document of the language that has fewer documents. In simulations with 10 to 60 documents of
     unequal size, which differ in how well they are translated, 91 to 99 % of them contained the truth.
 
     Args:
-        states: the states of the sentences, `[rows, layers, width]`.
+        states, documents: the states of the sentences, `[rows, layers, width]`, and the document of each, `[rows]`.
         keys, languages: as `partners` takes them.
-        documents: the document of each sentence, `[rows]`.
         seed: the seed of the shuffled control, which uses the last layer with partners in random order.
     """
     rows: list[dict[str, Any]] = []
-    last = states.shape[1] - 1
-    _, number = np.unique(np.array(documents, object), return_inverse=True)
-    for (one, other), translations in partners(keys, languages).items():
+    good, last = np.asarray(np.isfinite(states).all((1, 2))), states.shape[1] - 1
+    states, document = states[good], np.array(documents, object)[good]
+    known = partners(list(compress(keys, good)), list(compress(languages, good)))
+    for (one, other), translations in known.items():
         first, second = translations.T
         n, by_chance = len(first), 1 / np.arange(1, len(first) + 1)
-        clusters = min(number[first], number[second], key=lambda own: len(np.unique(own)))
+        clusters = min(document[first], document[second], key=lambda own: len(np.unique(own)))
         row = {"language": one, "other": other, "n": n, "chance": float(by_chance.mean())}
         spaces = [(f"layer:{layer + 1}", layer, second) for layer in range(last + 1)]
         spaces.append((SHUFFLED, last, np.random.default_rng([seed, TRANSLATIONS]).permutation(second)))

@@ -1,11 +1,18 @@
-"""Conversion of context counts to vectors: positive pointwise mutual information and truncated SVD."""
+"""From counts of contexts to vectors: positive pointwise mutual information, truncated SVD, and their tables."""
+
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 
 from ops.arrays import Float32s, Float64s, Int64s
+from ops.meaning.vocabulary import Vocabulary
 from ops.sampling import random_state
+from ops.schema import group_rows, schema
+from ops.shards import spans
 
+CONTEXTS, WORDS = "meaning/contexts", "meaning/words"
 _OVERSAMPLES, _ITERATIONS = 20, 7
 
 
@@ -23,7 +30,6 @@ def ppmi(
         row, column: the index of each pair's word and of its context word, `[pairs]`.
         row_sums, column_sums: the sum of counts over all pairs of each word, `[words]`, and of each context word,
             `[contexts]`.
-        smoothing: the exponent.
 
     >>> two = np.array([0, 1]), np.array([0, 1]), np.array([3, 3]), np.array([3, 3])
     >>> ppmi(np.array([3, 3]), *two, 0.75).round(3).tolist()
@@ -43,10 +49,8 @@ def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -
 
     Args:
         matrix: the sparse matrix, `[rows, columns]`.
-        dimensions: maximum number of dimensions.
         power: the exponent of the singular values. 1 preserves the rows' inner products best; 0.5 and less give the
             first dimensions less weight.
-        seed: the seed of the random projection.
     """
     from sklearn.utils.extmath import randomized_svd
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -57,3 +61,48 @@ def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -
             matrix, wanted, n_oversamples=_OVERSAMPLES, n_iter=_ITERATIONS, random_state=random_state(seed)
         )
     return np.asarray(left * values**power, np.float32)
+
+
+class ContextTables:
+    """Makes the tables of counts; all pairs are kept in memory.
+
+    Args:
+        vocabulary: the words.
+        column_sums: how often each context word was counted, `[contexts]`.
+        smoothing: the smoothing exponent of the PPMI.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, column_sums: Int64s, smoothing: float) -> None:
+        self.vocabulary, self.column_sums, self.smoothing = vocabulary, column_sums, smoothing
+        self.words, self.contexts = (np.array(w, object) for w in (vocabulary.rows, vocabulary.columns))
+        self._parts: list[tuple[Int64s, Int64s, Float64s]] = []
+
+    def pairs(self, ranges: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Yield `meaning/contexts`, one table for each row group, and keep the PPMI values for the vectors.
+
+        Args:
+            ranges: for each range of words, a table of `row`, `column` and `count` of all its pairs.
+        """
+        for table in ranges:
+            row, column, count = (c.to_numpy() for c in table.columns)
+            row_sums = np.bincount(row, count, len(self.words)).astype(np.int64)
+            values = ppmi(count, row, column, row_sums, self.column_sums, self.smoothing)
+            self._parts.append((row, column, values))
+            for first, stop in spans(len(row), group_rows(CONTEXTS)):
+                piece = slice(first, stop)
+                columns = {
+                    "word": self.words[row[piece]], "context": self.contexts[column[piece]], "count": count[piece],
+                    "ppmi": values[piece].astype(np.float32),
+                }  # fmt: skip
+                yield pa.table(columns, schema=schema(CONTEXTS))
+
+    def vectors(self, dimensions: int, power: float, seed: int) -> pa.Table:
+        """Return `meaning/words`; call this method after `pairs` has processed all ranges.
+
+        The arguments are those of `factorise`.
+        """
+        row, column, values = (np.concatenate(c) for c in zip(*self._parts, strict=True))
+        matrix = sp.csr_matrix((values, (row, column)), (len(self.words), len(self.contexts)))
+        vectors = pa.array(list(factorise(matrix, dimensions, power, seed)))
+        columns = {"word": self.vocabulary.rows, "count": self.vocabulary.row_counts, "vector": vectors}
+        return pa.table(columns, schema=schema(WORDS))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,6 @@ class Vocabulary:
     """The counted words and the context words, in the order of their UTF-8 bytes.
 
     Attributes:
-        words: the words.
         counts: how often each word occurs, `[words]` int64.
         row: the row of each word among the counted words, `[words]` int32; -1 if the word is too rare.
         column: the column of each word among the context words, `[words]` int32; -1 if it is not a context word.
@@ -70,10 +70,8 @@ def count_words(texts: list[str], case: str) -> pa.Table:
 def add_counts(tables: Iterable[pa.Table]) -> pa.Table:
     """Return the sums of tables of two columns, a key and its count, with one row for each key, sorted by key.
 
-    Addition is associative and commutative. In memory are the distinct keys and some millions of rows.
-
-    Args:
-        tables: the tables, at least one, all with the same columns.
+    There is at least one table, and all have the same columns. Addition is associative and commutative. In memory are
+    the distinct keys and some millions of rows.
     """
     kept: list[pa.Table] = []
     for table in tables:
@@ -105,8 +103,7 @@ def choose(counts: pa.Table, min_count: int, context_words: int | list[str]) -> 
     else:
         chosen = set(context_words)
         present = set(counts["word"].filter(pc.is_in(counts["word"], pa.array(context_words, pa.string()))).to_pylist())
-        absent = sorted(chosen - present)
-        if absent:
+        if absent := sorted(chosen - present):
             more = f" (nor do {len(absent) - 1} more)" if len(absent) > 1 else ""
             raise InputError(
                 f"--context-words: {absent[0]!r} never occurs in the corpus{more}; leave it out, or see --word-case"
@@ -134,16 +131,10 @@ def _most_frequent(counts: pa.Table, most: int) -> set[str]:
     """Return the most frequent content words: at least two letters, and not among spaCy's English stop words."""
     from spacy.lang.en.stop_words import STOP_WORDS  # type: ignore[import-not-found]
 
-    content: set[str] = set()
     ordered = counts.sort_by([("count", "descending"), ("word", "ascending")])["word"]
-    for chunk in ordered.chunks:
-        for scalar in chunk:
-            if len(content) == most:
-                return content
-            word = scalar.as_py()
-            if len(word) > 1 and word.isalpha() and word.lower() not in STOP_WORDS:
-                content.add(word)
-    return content
+    words = (scalar.as_py() for scalar in ordered)
+    content = (word for word in words if len(word) > 1 and word.isalpha() and word.lower() not in STOP_WORDS)
+    return set(islice(content, most))
 
 
 def read_context_words(value: str, case: str) -> int | list[str]:

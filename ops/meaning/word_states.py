@@ -7,7 +7,7 @@ import pyarrow as pa
 import torch
 
 from ops.arrays import Float32s, Int64s
-from ops.meaning.model_reader import ModelReader
+from ops.meaning.readers import ModelReader
 from ops.meaning.words import fold, word_spans
 from ops.model.batches import length_batches, pad
 from ops.model.load import ModelFacts
@@ -21,11 +21,8 @@ _CARRIER = "a "  # precedes a single word, so that tokenizers that mark spaces g
 class WordSums:
     """Sums of the states of words over sentences.
 
-    The sums of disjoint sets of sentences can be merged. They are float64, so that merging is exact to float32.
-
-    Args:
-        words: number of words.
-        columns: number of values of a state, with all layers concatenated.
+    The sums of disjoint sets of sentences can be merged. They are float64, so that merging is exact to float32. A state
+    has `columns` values, with all layers concatenated.
     """
 
     def __init__(self, words: int, columns: int) -> None:
@@ -57,11 +54,7 @@ class WordReader(ModelReader):
     Args:
         facts, tokenizer, device, dtype, threads, token_budget: as `ModelReader` takes them; the tokenizer must report
             the positions of tokens.
-        words: the words whose states are summed.
-        case: the folding of the words (`keep` or `lower`).
-
-    Raises:
-        InputError: `ModelReader` raises this error.
+        words, case: the words whose states are summed, and their folding (`keep` or `lower`).
     """
 
     def __init__(
@@ -118,20 +111,16 @@ def find_words(
     A token belongs to the first word with which it shares a character. A word that was partly truncated is skipped.
 
     Args:
-        texts: the sentences.
-        encoded: their tokens, and the tokens' positions.
-        numbers: the index of each word to find.
-        case: `keep` or `lower`.
+        texts, encoded: the sentences, and their tokens with the tokens' positions.
+        numbers, case: the index of each word to find, and the folding (`keep` or `lower`).
         longest: number of tokens of a row of the batch, including padding.
 
     Returns:
         For each occurrence, the index of the word and the row of its sentence, `[occurrences]` each. And for each token
         of an occurrence, its index in the flattened batch (row by row) and the index of the occurrence, `[tokens]`.
     """
-    word: list[int] = []
-    sentence: list[int] = []
-    place: list[int] = []
-    owner: list[int] = []
+    words: list[tuple[int, int]] = []  # the index and the row of each occurrence
+    tokens_of: list[tuple[int, int]] = []  # the place of each token, and its occurrence
     for row, (text, (tokens, _, spans)) in enumerate(zip(texts, encoded, strict=True)):
         placed = [(i, *span) for i, span in enumerate(spans) if span is not None and span[1] > span[0]]
         seen = placed[-1][2] if tokens.cut and placed else len(text)
@@ -144,12 +133,10 @@ def find_words(
                 at += 1
             number = numbers.get(fold(text[start:stop], case))
             if number is not None and at > first and stop <= seen:
-                place += [row * longest + placed[i][0] for i in range(first, at)]
-                owner += [len(word)] * (at - first)
-                word.append(number)
-                sentence.append(row)
-    words, sentences, places, owners = (np.array(column, np.int64) for column in (word, sentence, place, owner))
-    return words, sentences, places, owners
+                tokens_of += [(row * longest + placed[i][0], len(words)) for i in range(first, at)]
+                words.append((number, row))
+    found, places = (np.array(pairs, np.int64).reshape(-1, 2).T for pairs in (words, tokens_of))
+    return found[0], found[1], places[0], places[1]
 
 
 def embedded(words: Iterable[str], table: torch.Tensor, tokenizer: Tokenizer) -> Float32s:

@@ -52,11 +52,6 @@ def words_and_ends(texts: list[str], case: str) -> list[str]:
 
 
 def numbered(words: list[str], numbers: dict[str, int]) -> Int32s:
-    """Return each word's index, `[words]` int32: -1 for a word without an index, -2 for the end of a sentence.
-
-    Args:
-        words: the words, as `words_and_ends` returns them.
-        numbers: the index of each known word; the end of a sentence is added if it is missing.
-    """
-    known = numbers if "\n" in numbers else numbers | {"\n": SENTENCE_END}
+    """Return the index of each of `words_and_ends`, `[words]` int32: -1 for an unknown word, -2 for an end."""
+    known = numbers | {"\n": SENTENCE_END}
     return np.fromiter(map(known.get, words, repeat(UNKNOWN)), np.int32, len(words))

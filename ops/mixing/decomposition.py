@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from ops.mixing.attention_with_own_share import use_own_share
+from ops.model.attention import attention_weights, use_attention
 from ops.model.attention_modules import AttentionModules, attention_modules
 
+ATTENTION = "atlas_own_share"
 LAYER_STAGES = ("attn", "attn_res", "attn_res_ln")
 NORMS = ("attn_mixing", "attn_preserving", "residual", "residual_ln")
 
@@ -21,6 +22,44 @@ def quantities(normalised: bool) -> tuple[str, ...]:
     """
     after_norm = ("attn_res_ln", "residual_ln")
     return tuple(name for name in (*LAYER_STAGES, *NORMS) if normalised or name not in after_norm)
+
+
+def attend(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    **others: Any,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the heads' context and its own part, which is returned in place of transformers' attention weights.
+
+    The own part of token j in head h is alpha_jj^h v_j^h (Kobayashi 2021, the term i = j before W_O). The softmax is
+    computed once, and no tensor is larger than heads x tokens x tokens.
+
+    Args:
+        query, key, value: `[sentences, heads, tokens, head width]`.
+        attention_mask: added to the scores, `[sentences, 1, tokens, tokens]`.
+        scaling: the factor of the scores; None means 1 / sqrt(head width).
+
+    Returns:
+        The context and its own part, each `[sentences, tokens, heads, head width]`.
+    """
+    alpha = attention_weights(query, key, attention_mask, scaling)
+    own = alpha.diagonal(dim1=-2, dim2=-1).unsqueeze(-1) * value
+    return (alpha @ value).transpose(1, 2).contiguous(), own.transpose(1, 2)
+
+
+def use_own_share(model: nn.Module) -> None:
+    """Make a transformers model use `attend` as its attention.
+
+    Raises:
+        InputError: the model's attention cannot be replaced.
+    """
+    from transformers.masking_utils import eager_mask
+
+    use_attention(model, ATTENTION, attend, eager_mask)
 
 
 @dataclass(frozen=True)
@@ -71,10 +110,8 @@ class MixingReader:
     diagonal, so no tensor of size tokens x tokens x width is ever built.
 
     Args:
-        model: a model as `AutoModel` loads it; its attention is replaced by
-            `ops.mixing.attention_with_own_share.attend`.
-        model_type: the architecture's name in transformers.
-        layers: number of the model's layers.
+        model: a model as `AutoModel` loads it; its attention is replaced by `attend`.
+        model_type, layers: the architecture's name in transformers, and the number of layers.
 
     Raises:
         InputError: the architecture is not known.

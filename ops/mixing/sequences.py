@@ -25,7 +25,6 @@ class SequenceReader:
     """Reads sentences as the sequences that are measured.
 
     Attributes:
-        tokenizer: the model's tokenizer.
         device, token_budget: the model's device, and the maximum number of tokens of a batch.
         pack: maximum number of tokens of a sequence of consecutive sentences; 0 makes each sentence a sequence.
         mask_rate: the share of the tokens that are replaced by the mask token.
@@ -44,9 +43,7 @@ class SequenceReader:
 
         Each sequence is identified by its first sentence. No sequence extends beyond the end of the last part.
 
-        Args:
-            store: the run's folder.
-            parts: the parts, each with the ascending ids of the sentences to read; None for all.
+        Each part is given with the ascending ids of the sentences to read, or None for all.
         """
         tables = []
         for part, ids in parts:
@@ -86,8 +83,7 @@ def sequence_starts(n_tokens: Int64s, documents: Sequence[object], limit: int, a
     other sentences between them (copies, rejects, sentences outside the sample).
 
     Args:
-        n_tokens, documents: the number of tokens of each sentence, special ones included, and what identifies its
-            document.
+        n_tokens, documents: the number of tokens of each sentence, special ones included, and its document.
         limit: maximum number of tokens in a sequence, including special ones.
         added: number of special tokens that the tokenizer adds to a text.
 

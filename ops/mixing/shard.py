@@ -52,11 +52,6 @@ class MixingScorer:
 
     Creating a scorer sets how torch computes in this process (`ops.model.numerics`).
 
-    Args:
-        facts: the model.
-        device, dtype, threads: the device, arithmetic and number of threads of the model.
-        pad_id: the id of the padding token.
-
     Attributes:
         reduces_beside: whether a batch's values are reduced while the next batch is computed. This is the case on a
             GPU, whose worker has a core that would otherwise wait.
@@ -86,13 +81,9 @@ class MixingScorer:
 
 
 def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches, keep: bool) -> MixingResult:
-    """Measure a shard's sequences.
+    """Measure a shard's sequences; with `keep`, the ratios of every token are in the result.
 
-    Args:
-        scorer: the model.
-        classes: the token classes of the model's tokenizer.
-        batches: the ids of the sequences' first sentences, and the sequences' tokens, already masked.
-        keep: whether to store every token's ratios.
+    `batches` are the ids of the sequences' first sentences, and the sequences' tokens, already masked.
     """
 
     def measure(numbered: tuple[Int64s, Sequence[Tokens]]) -> tuple[Any, ...]:

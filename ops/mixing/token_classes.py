@@ -29,10 +29,8 @@ class TokenClasses:
             self._added[tokenizer.cls_id] = CLS
 
     def __call__(self, ids: Int64s, added: Bools) -> Int8s:
-        """Return each token's class as its index in CLASSES; [CLS] and [SEP] are only recognised if they were added.
+        """Return each token's class as its index in CLASSES, in the shape of `ids` and `added`, which may be any.
 
-        Args:
-            ids: the token ids, of any shape.
-            added: whether the tokenizer added each token, of the same shape.
+        [CLS] and [SEP] are only recognised if the tokenizer added them.
         """
         return np.asarray(np.where(added, self._added[ids], self._own[ids]))

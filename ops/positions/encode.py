@@ -21,7 +21,6 @@ class Encoder:
         is_plain: whether the encoding is the same as that of the model's tokenizer without options.
 
     Args:
-        facts: the model.
         max_tokens: maximum number of tokens of a text, including special tokens and the start token; None means the
             model's limit.
         start_token: whether to put a start token before each text, so that the text's first token is predicted too.

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from ops.arrays import Arrays, Bools, Float64s, Int64s
 from ops.errors import InputError, counted
-from ops.positions.partial_file import Features
+from ops.positions.shard import Features
 from ops.positions.variants import DEFAULT
 from ops.sampling import DOCUMENTS
 from ops.statistics.interval import UNDEFINED, Interval
@@ -41,13 +41,7 @@ class Labelled:
 
 
 def check_labels(name: str, texts: Labelled, seed: int, splits: int) -> None:
-    """Refuse labels that no classifier can be fitted to.
-
-    Args:
-        name: the column.
-        texts: the texts that have a label.
-        seed: the seed of the splits.
-        splits: number of splits, at least two.
+    """Refuse labels, the values of the column `name`, that no classifier can be fitted to.
 
     Raises:
         InputError: no text has a label, all texts have the same label, there are more than 100 labels, or fewer than
@@ -75,10 +69,9 @@ def check_labels(name: str, texts: Labelled, seed: int, splits: int) -> None:
 
 def is_test(documents: Sequence[str], seed: int, split: int) -> Bools:
     """Return which texts a split holds out, `[texts]` bool: the texts of a seeded random 30 % of the documents."""
-    distinct = sorted(set(documents))
+    distinct, number = np.unique(np.array(documents, object), return_inverse=True)
     order = np.random.default_rng([seed, DOCUMENTS, split]).permutation(len(distinct))
-    held_out = {distinct[i] for i in order[: round(_TEST_SHARE * len(distinct))].tolist()}
-    return np.array([document in held_out for document in documents], bool)
+    return np.isin(number, order[: round(_TEST_SHARE * len(distinct))])
 
 
 def usable_splits(labels: Arrays, documents: Sequence[str], seed: int, splits: int) -> list[Bools]:
@@ -98,13 +91,11 @@ def label_rows(
     are no rows if fewer than two splits are usable.
 
     Args:
-        model: the model's name.
-        name: the column of the label.
+        model, name: the model's name, and the column of the label.
         texts: the texts of the sample, by ascending id.
         features: the features of these texts, from all shards.
         variants: `default` and the variants, in the order of the features.
-        seed: the seed of the splits.
-        splits: number of splits.
+        seed, splits: the seed of the splits, and their number.
     """
     from sklearn.base import clone
     from sklearn.dummy import DummyClassifier

@@ -1,11 +1,18 @@
 """Query x key masks that give a decoder without position embeddings information on distance: linear, and ALiBi.
 
-Every additive mask is a complete tensor, `[1, 1 or heads, queries, keys]`, and also hides the keys after the query.
+Every additive mask is a complete tensor, `[1, 1 or heads, queries, keys]`, and also hides the keys after the query. A
+mask that multiplies the weights needs an attention of its own, which replaces that of a transformers model.
 """
 
 import math
+from typing import Any
 
 import torch
+from torch import nn
+
+from ops.model.attention import attention_weights, use_attention
+
+ATTENTION = "atlas_masked"
 
 LEAST = 0.1  # weight of the oldest visible key in the linear mask; the newest has weight 1
 
@@ -78,3 +85,44 @@ def _hiding_later(added: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     later = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
     least = torch.finfo(dtype).min
     return added.masked_fill(later, least).to(dtype).view(1, -1, tokens, tokens)
+
+
+def attend(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    factor: torch.Tensor | None = None,
+    **others: Any,
+) -> tuple[torch.Tensor, None]:
+    """Return the heads' context: torch's own attention, or sum_i alpha_i factor_i v_i if `factor` is given.
+
+    The weights alpha are the result of the softmax; after the multiplication they are not normalised to sum to 1 again.
+
+    Args:
+        query, key, value: `[texts, heads, tokens, head width]`.
+        attention_mask: added to the scores, `[texts or 1, heads or 1, tokens, tokens]`.
+        scaling: the factor of the scores.
+        factor: the mask by which the weights are multiplied, `[queries, keys]`; None for torch's own attention.
+
+    Returns:
+        The context, `[texts, tokens, heads, head width]`, and None in place of the weights.
+    """
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    if factor is None:
+        context: torch.Tensor = sdpa_attention_forward(
+            module, query, key, value, attention_mask, scaling=scaling, **others
+        )[0]
+        return context, None
+    weights = attention_weights(query, key, attention_mask, scaling) * factor
+    return (weights @ value).transpose(1, 2).contiguous(), None
+
+
+def use_masked_attention(model: nn.Module) -> None:
+    """Make a transformers decoder use `attend`; a `factor` given to its `forward` reaches every layer."""
+    from transformers.masking_utils import sdpa_mask
+
+    use_attention(model, ATTENTION, attend, sdpa_mask)

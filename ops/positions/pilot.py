@@ -9,9 +9,9 @@ from ops.arrays import Float32s
 from ops.errors import InputError, counted
 from ops.model.batches import pad
 from ops.model.load import ModelFacts
-from ops.positions.pairs import Panel, PanelDraw
 from ops.positions.reader import Batch, VariantReader
 from ops.positions.shard import Batches, Means
+from ops.positions.similarity import Panel, PanelDraw
 from ops.positions.variants import DEFAULT, SHIFTED
 from ops.storage.arrays import read_arrays, write_arrays
 
@@ -31,7 +31,6 @@ class Pilot(NamedTuple):
 
     Attributes:
         means: for each variant and `default`, each layer's mean state, `[layers, width]`.
-        panel: the tokens with which random pairs are made.
         texts: for each variant and `default`, the number of texts in the mean.
         shortest: number of tokens of the shortest text; 0 if there are no texts.
     """
@@ -43,17 +42,10 @@ class Pilot(NamedTuple):
 
 
 def mean_states(reader: VariantReader, variants: tuple[str, ...], batches: Batches, pad_id: int, device: str) -> Pilot:
-    """Return each layer's mean state under every variant and `default`, and the panel.
+    """Return each layer's mean state under `default` and these variants, and the panel.
 
-    Means are `[layers, width]`. Texts with a state that is not finite are left out of a variant's mean. So are texts
-    that are too long for the positions of a variant.
-
-    Args:
-        reader: the model.
-        variants: the variants other than `default`.
-        batches: the texts.
-        pad_id: the id of the padding token.
-        device: the model's device.
+    Texts with a state that is not finite are left out of a variant's mean. So are texts that are too long for the
+    positions of a variant.
     """
     sums: dict[str, torch.Tensor] = {}
     counts = dict.fromkeys((DEFAULT, *variants), 0)
@@ -84,11 +76,6 @@ def mean_states(reader: VariantReader, variants: tuple[str, ...], batches: Batch
 
 def check_pilot(pilot: Pilot, shift: int, facts: ModelFacts) -> None:
     """Refuse a pilot in which a variant has no text, because nothing can be compared without its mean state.
-
-    Args:
-        pilot: the results of the pilot.
-        shift: the shift of the variant `shifted`.
-        facts: the model.
 
     Raises:
         InputError: no state is finite, or no text is short enough for the shift.

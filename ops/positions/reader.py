@@ -10,8 +10,7 @@ from torch import nn
 
 from ops.model.load import ModelFacts, load_model
 from ops.model.sites import SiteReader
-from ops.positions.masked_attention import use_masked_attention
-from ops.positions.masks import linear
+from ops.positions.masks import linear, use_masked_attention
 from ops.positions.position_table import DECODERS, find_table
 from ops.positions.variants import VARIANTS, Texts, Variant
 from ops.shards import Ids
@@ -24,8 +23,7 @@ class Batch:
     """Some texts on the model's device.
 
     Attributes:
-        sent_ids: the ids of the texts, `[texts]` int64.
-        ids: the token ids, `[texts, longest]` int64.
+        sent_ids, ids: the ids of the texts, `[texts]` int64, and of their tokens, `[texts, longest]` int64.
         real: which positions are tokens and not padding, `[texts, longest]` bool.
         owner: the row of each token's text, `[tokens]` int64, with tokens in the order of the texts.
     """
@@ -78,8 +76,7 @@ class VariantReader:
     """A model that reads batches under any variant.
 
     Args:
-        model: a model that is already loaded; a decoder must have its prediction head.
-        facts: the facts of the model.
+        model, facts: a model that is already loaded, and its facts; a decoder must have its prediction head.
         shift, seed: the options of the variants `shifted` and `shuffled`.
 
     Raises:
@@ -110,13 +107,7 @@ class VariantReader:
 
     @torch.inference_mode()
     def read(self, batch: Batch, variant: str, joined: bool = False) -> States:
-        """Return the results of the model for a batch under a variant.
-
-        Args:
-            batch: some texts.
-            variant: the name of the variant.
-            joined: whether to return `joined`, the part of the position embeddings in the model's input.
-        """
+        """Return the results of the model for a batch under a variant, with `joined` if it is requested."""
         own = VARIANTS[variant]
         inputs: dict[str, Any] = {"input_ids": batch.ids, "attention_mask": batch.real.long()}
         tokens, device = batch.ids.shape[1], batch.ids.device

@@ -2,24 +2,42 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import torch
 
-from ops.arrays import Float32s
+from ops.arrays import Float32s, Int64s
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import pad
 from ops.model.tokenizer import Tokens
-from ops.positions.compare import Vectors, cosines
-from ops.positions.pairs import Panel, draw_partners, sum_of_pairs, text_sums
 from ops.positions.reader import Batch, States, VariantReader, predicted_tokens
-from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, UNITS, WITHIN, Sums
+from ops.positions.similarity import Panel, Vectors, cosines, draw_partners, sum_of_pairs, text_sums
+from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, UNITS, WITHIN, Sums, Totals
 from ops.positions.variants import DEFAULT
 from ops.shards import Ids
+from ops.storage.arrays import read_arrays, write_arrays
 
 Batches = Iterator[tuple[Ids, Sequence[Tokens]]]
 _MOST_LOSS = 80.0  # nats: a perplexity of 5e34, which float32 can represent
 Means = dict[str, Float32s]
+
+
+class Features(NamedTuple):
+    """The measured texts of the label check, by ascending id.
+
+    Attributes:
+        sent_ids, lengths: the id and the number of tokens of each text, `[texts]`.
+        tokens: the token ids, text after text, `[tokens]`.
+        vectors: the mean of the last layer's states under `default` and each variant, `[texts, 1 + variants, width]`;
+            NaN under a variant that has no position for each token of the text. Its shape is `[0]` without texts.
+    """
+
+    sent_ids: Int64s
+    lengths: Int64s
+    tokens: Int64s
+    vectors: Float32s
 
 
 @dataclass
@@ -28,11 +46,8 @@ class PositionsResult:
 
     Attributes:
         sums: the sums from which the tables are made.
-        scored: number of texts that were measured.
         unscored: the ids of the texts with a value that is not finite.
-        truncated: number of texts that were truncated.
         truncated_tokens: number of tokens that were cut off.
-        tokens: number of tokens that were measured.
         beyond: for each variant, the ids of the texts that are left out because they need positions beyond the model's
             table (`shifted`).
         unpredicted: number of texts with one token, in which nothing is predicted (decoders).
@@ -50,32 +65,44 @@ class PositionsResult:
     unpredicted: int = 0
     features: list[tuple[int, list[int], Float32s]] = field(default_factory=list)
 
+    def to_table(self) -> pa.Table:
+        """Return the totals and the features as a table of arrays, which `merge_tables` reads."""
+        texts = sorted(self.features, key=lambda text: text[0])
+        features = Features(
+            np.array([sent_id for sent_id, _, _ in texts], np.int64),
+            np.array([len(tokens) for _, tokens, _ in texts], np.int64),
+            np.array([token for _, tokens, _ in texts for token in tokens], np.int64),
+            np.array([vectors for _, _, vectors in texts], np.float32),
+        )
+        return write_arrays(**self.sums.result().to_arrays(), **features._asdict())
+
+
+def merge_tables(tables: Iterable[pa.Table]) -> tuple[Totals, Features]:
+    """Merge the tables of shards in the order of the shards, so that rounding is the same in every run."""
+    totals, features = Totals(), []
+    for table in tables:
+        arrays = read_arrays(table)
+        features.append([arrays.pop(name) for name in Features._fields])
+        totals = totals.merge(Totals.from_arrays(arrays))
+    with_texts = [columns for columns in features if len(columns[0])] or features[:1]
+    return totals, Features(*(np.concatenate(column) for column in zip(*with_texts, strict=True)))
+
 
 class PositionsScorer:
     """Measures batches of texts.
 
     Args:
-        reader: the model.
-        classes: the token classes of the model's tokenizer.
+        reader, classes: the model, and the token classes of its tokenizer.
         variants: the variants to measure in addition to `default`.
         means: for each variant and `default`, each layer's mean state, `[layers, width]`.
         panel: the tokens with which other tokens are paired, at least one.
-        pad_id: the id of the padding token.
-        limit: maximum number of tokens of a text.
-        device: the model's device.
+        pad_id, limit: the id of the padding token, and maximum number of tokens of a text.
     """
 
     def __init__(
-        self,
-        reader: VariantReader,
-        classes: TokenClasses,
-        variants: tuple[str, ...],
-        means: Means,
-        panel: Panel,
-        pad_id: int,
-        limit: int,
-        device: str,
-    ) -> None:
+        self, reader: VariantReader, classes: TokenClasses, variants: tuple[str, ...], means: Means, panel: Panel,
+        pad_id: int, limit: int, device: str,
+    ) -> None:  # fmt: skip
         self.reader, self.classes, self.variants = reader, classes, variants
         self.pad_id, self.limit, self.device = pad_id, limit, torch.device(device)
         self.means = {name: torch.from_numpy(mean).to(self.device) for name, mean in means.items()}
@@ -99,21 +126,21 @@ class PositionsScorer:
         classes = torch.from_numpy(self.classes(ids[real].cpu().numpy(), added[real].cpu().numpy()))
         groups = _Groups(texts, classes, self.panel_texts, self.reader.seed)
         rows = [row for row, sent_id in enumerate(sent_ids.tolist()) if sent_id in sampled]
-        default = self.reader.read(texts, DEFAULT, joined=True)
-        vectors = [Vectors.of(s, m) for s, m in zip(default.layers, self.means[DEFAULT], strict=True)]
-        finite = torch.isfinite(torch.stack([v.norms for v in vectors])).all(0)
-        values = {DEFAULT: self._values(default, vectors, None, groups, rows)}
-        for name in self.variants:
-            states = self.reader.read(texts, name)
-            own = [Vectors.of(s, m) for s, m in zip(states.layers, self.means[name], strict=True)]
-            same = torch.cat([cosines(v, d) for v, d in zip(own, vectors, strict=True)], 1)
-            finite &= torch.isfinite(same).all(1) | ~states.measured[texts.owner]
-            values[name] = self._values(states, own, same, groups, rows)
         whole = torch.ones(len(batch), dtype=torch.bool, device=self.device)
-        whole[texts.owner[~finite]] = False
-        for of_variant in values.values():
-            if of_variant.loss is not None:
-                whole[texts.owner[predicted_tokens(texts.owner)][~torch.isfinite(of_variant.loss)]] = False
+        values: dict[str, _Values] = {}
+        for name in (DEFAULT, *self.variants):
+            states = self.reader.read(texts, name, joined=name == DEFAULT)
+            vectors = [Vectors.of(s, m) for s, m in zip(states.layers, self.means[name], strict=True)]
+            if name == DEFAULT:
+                default, same = vectors, None
+                finite = torch.isfinite(torch.stack([v.norms for v in vectors])).all(0)
+            else:
+                same = torch.cat([cosines(v, d) for v, d in zip(vectors, default, strict=True)], 1)
+                finite = torch.isfinite(same).all(1) | ~states.measured[texts.owner]
+            whole[texts.owner[~finite]] = False
+            if states.loss is not None:
+                whole[texts.owner[predicted_tokens(texts.owner)][~torch.isfinite(states.loss)]] = False
+            values[name] = self._values(states, vectors, same, groups, rows)
         kept = whole.cpu().numpy()
         for name, of_variant in values.items():
             self._add(result.sums, name, of_variant, values[DEFAULT].sums, groups, whole)
@@ -137,21 +164,15 @@ class PositionsScorer:
         """Return what is needed of a batch under one variant; `rows` are the texts whose features are needed."""
         partners = [cosines(own, panel[groups.partners]) for own, panel in zip(vectors, self.panel, strict=True)]
         last, owner = states.layers[-1], groups.texts.owner
-        features = [(last[owner == row].mean(0) if states.measured[row] else last.new_full(last.shape[1:], torch.nan))
-                    for row in rows]  # fmt: skip
+        none = last.new_full(last.shape[1:], torch.nan)
+        features = [last[owner == row].mean(0) if states.measured[row] else none for row in rows]
         return _Values(
             same=same, pair=torch.cat(partners, 1), sums=text_sums(vectors, groups.lengths), loss=states.loss,
             joined=states.joined, measured=states.measured, features=[own.cpu().numpy() for own in features],
         )  # fmt: skip
 
     def _add(
-        self,
-        sums: Sums,
-        name: str,
-        values: "_Values",
-        default_sums: torch.Tensor,
-        groups: "_Groups",
-        whole: torch.Tensor,
+        self, sums: Sums, name: str, values: "_Values", default: torch.Tensor, groups: "_Groups", whole: torch.Tensor
     ) -> None:
         texts = groups.texts
         measured = whole & values.measured
@@ -161,7 +182,7 @@ class PositionsScorer:
             sums.add(CLASS, name, groups.classes[good], same, len(CLASSES))
             sums.add(POSITION, name, groups.places[good], same, self.limit)
             sums.count(CLASS, name, same)
-        units, within = sum_of_pairs(values.sums[measured], default_sums[measured], groups.lengths[measured])
+        units, within = sum_of_pairs(values.sums[measured], default[measured], groups.lengths[measured])
         sums.total(UNITS, name, units)
         sums.total(WITHIN, name, within)
         pair = values.pair[good & groups.apart]

@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 
 from ops.arrays import Arrays, Float64s
-from ops.positions.compare import EDGES
+from ops.positions.similarity import EDGES
 from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
 from ops.reducers.histogram import Histogram
 
@@ -34,10 +34,8 @@ class Sums:
         """Add values.
 
         Args:
-            kind, variant: the kind and the variant of the values.
             groups: the group of each row, `[rows]` int64, below `most`.
             values: the values, `[rows, columns]` float32.
-            most: number of groups.
         """
         if (kind, variant) not in self._sums:
             self._sums[kind, variant] = GroupedSums(most, values.shape[1], self.device)

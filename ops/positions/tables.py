@@ -7,12 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from ops import schema
-from ops.arrays import Float32s, Float64s
+from ops.arrays import Float32s
 from ops.mixing.token_classes import CLASSES
 from ops.model.load import ModelFacts
-from ops.positions.compare import EDGES, GAUSSIAN_PAIR, RANDOM_PAIR, SAME_TOKEN, gaussian_cosines
-from ops.positions.pairs import mean_of_pairs
 from ops.positions.reader import INPUT_VALUES
+from ops.positions.similarity import EDGES, GAUSSIAN_PAIR, RANDOM_PAIR, SAME_TOKEN, gaussian_cosines, mean_of_pairs
 from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, UNITS, WITHIN, Sums, Totals
 from ops.positions.variants import DEFAULT, VARIANTS
 from ops.reducers.grouped_moments import GroupedMoments
@@ -53,7 +52,9 @@ def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
                 continue
             whole = totals.moments[kind, variant].joined()
             if kind == PAIR:
-                whole = replace(whole, mean=_mean_of_pairs(totals, variant)[None])
+                default, within = totals.sums[UNITS, DEFAULT], totals.sums[WITHIN, DEFAULT]
+                sums = totals.sums[UNITS, variant], totals.sums[WITHIN, variant]
+                whole = replace(whole, mean=mean_of_pairs(*sums, default, within[-2])[None])
             counts = totals.sums[kind, variant]
             for column in range(whole.mean.shape[1]):
                 layer, reference = divmod(column, len(references))
@@ -63,11 +64,6 @@ def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
             row = _moments(facts, layer, variant, GAUSSIAN_PAIR, random.moments[PAIR, DEFAULT], 0, 0)
             rows.append({**row, "histogram_edges": edges, "histogram_counts": random.sums[PAIR, DEFAULT][0]})
     return schema.table("positions/similarity", rows)
-
-
-def _mean_of_pairs(totals: Totals, variant: str) -> Float64s:
-    default, within = totals.sums[UNITS, DEFAULT], totals.sums[WITHIN, DEFAULT]
-    return mean_of_pairs(totals.sums[UNITS, variant], totals.sums[WITHIN, variant], default, within[-2])
 
 
 def perplexity_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
@@ -119,15 +115,9 @@ def grouped_rows(table: str, totals: Totals, facts: ModelFacts) -> pa.Table:
 def _moments(
     facts: ModelFacts, layer: int, variant: str, reference: str, moments: GroupedMoments, group: int, column: int
 ) -> dict[str, Any]:
-    return {
-        "model": facts.name,
-        "layer": layer,
-        "variant": variant,
-        "reference": reference,
-        "n": int(moments.count[group]),
-        "mean": float(moments.mean[group, column]),
-        "std": float(np.sqrt(moments.m2[group, column] / moments.count[group])),
-    }
+    known = {"model": facts.name, "layer": layer, "variant": variant, "reference": reference}
+    n, mean, m2 = moments.count[group], moments.mean[group, column], moments.m2[group, column]
+    return {**known, "n": int(n), "mean": float(mean), "std": float(np.sqrt(m2 / n))}
 
 
 def _exp(loss: float) -> float:

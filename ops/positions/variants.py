@@ -42,16 +42,6 @@ def shuffle(texts: Texts) -> torch.Tensor:
     return moved
 
 
-def move_on(texts: Texts) -> torch.Tensor:
-    """Return the position numbers increased by `shift`; some may be beyond the model's table."""
-    return texts.places + texts.shift
-
-
-def stay(texts: Texts) -> torch.Tensor:
-    """Return the first token's position number for every token."""
-    return texts.places[:, :1].expand_as(texts.places)
-
-
 @dataclass(frozen=True)
 class Variant:
     """One variant.
@@ -74,8 +64,8 @@ VARIANTS: dict[str, Variant] = {
     DEFAULT: Variant(),
     "none": Variant(embeds=False),
     "shuffled": Variant(positions=shuffle),
-    SHIFTED: Variant(positions=move_on),
-    "constant": Variant(positions=stay),
+    SHIFTED: Variant(positions=lambda texts: texts.places + texts.shift),  # some may be beyond the model's table
+    "constant": Variant(positions=lambda texts: texts.places[:, :1].expand_as(texts.places)),
     "none_self_only": Variant(embeds=False, bias=masks.self_only),
     "none_additive_linear": Variant(embeds=False, bias=masks.additive_linear),
     "none_multiplicative_linear": Variant(embeds=False, bias=masks.log_linear),
@@ -90,10 +80,6 @@ DECODER_DEFAULTS = tuple(name for name, v in VARIANTS.items() if not v.embeds)
 
 def choose_variants(names: Iterable[str], decoder: bool) -> tuple[str, ...]:
     """Return the variants to measure in addition to `default`, in order; without names, the model kind's defaults.
-
-    Args:
-        names: the names that the user gave; `default` is always measured.
-        decoder: whether the model is a decoder.
 
     Raises:
         InputError: a variant does not exist or is only for decoders, or only `default` is named.

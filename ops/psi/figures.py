@@ -19,12 +19,7 @@ from ops.figures.style import COLOURS, DIVERGING, GROUND, INK, PALE, SEQUENTIAL
 from ops.model.direction import is_decoder
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts
-from ops.psi.position_geometry import (
-    cosine,
-    cosine_histogram,
-    position_attention,
-    position_table,
-)
+from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table
 from ops.psi.token_types import TYPES
 from ops.statistics.principal_plane import Plane, principal_plane
 from ops.storage.store import Store
@@ -135,11 +130,7 @@ def types_figure(types: Integers) -> Figure:
 
 
 def pairs_figure(pairs: list[tuple[Floats, Floats]]) -> Figure:
-    """Draw psi_qkv of the word embedding alone against its mean over the corpus.
-
-    Args:
-        pairs: for each layer, the static and the contextual values of the tokens in all heads.
-    """
+    """Draw each layer's psi_qkv of the word embedding alone against its mean over the corpus, for all heads."""
     of = f"tokens that occur {LEAST_OCCURRENCES} times or more"
     title = rf"$\psi_{{qkv}}$ (no unit) of word embeddings and of real inputs, {of}"
     figure, grid = panels([f"layer {layer}" for layer in range(1, len(pairs) + 1)], title)
@@ -165,9 +156,7 @@ def pairs_figure(pairs: list[tuple[Floats, Floats]]) -> Figure:
 def plane_figure(plane: Plane, types: list[str]) -> Figure:
     """Draw word embeddings by type, and position embeddings by their order, on their two principal axes.
 
-    Args:
-        plane: the coordinates of the words, followed by those of the positions in order.
-        types: the type of each word.
+    The plane has the words, whose types are given, followed by the positions in order.
     """
     titles = ["word embeddings by type", "position embeddings by position (grey: words)"]
     figure, (left, right) = panels(titles, "Word and position embeddings on their principal components")

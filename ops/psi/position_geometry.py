@@ -40,9 +40,7 @@ def cosine_histogram(a: Floats, b: Floats, bins: int, rows_per_block: int = ROWS
     Rows that are zero are left out.
 
     Args:
-        a: vectors, `[m, width]`.
-        b: vectors, `[n, width]`.
-        bins: number of bins.
+        a, b: vectors, `[m, width]` and `[n, width]`.
         rows_per_block: number of rows of `a` that are multiplied by all of `b` at once.
 
     Returns:

@@ -8,10 +8,9 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Floats, Int16s, Int32s
-from ops.psi.clusters import cluster_psi
+from ops.psi.clusters import agreements, centroids, cluster_psi, distances, examples, superclusters
 from ops.psi.psi import VALUES
 from ops.psi.token_types import cluster_types, token_type, vocabulary_mark
-from ops.psi.vocabulary_clusters import agreements, centroids, distances, examples, superclusters
 from ops.reducers.grouped_moments import GroupedMoments
 
 EXAMPLES = 10
@@ -24,10 +23,8 @@ def vocabulary_tables(
 
     Args:
         tokens: the vocabulary in the order of its ids; None for a row that the tokenizer never uses.
-        special: the tokenizer's special tokens.
         vectors: the word embeddings, `[tokens, width]`.
         labellings: the cluster of each token in each execution of k-means.
-        seed: the seed of the superclusters.
     """
     labels, mark = labellings[0], vocabulary_mark(tokens)
     centres, agreed = centroids(vectors, labels), agreements(labellings)
@@ -64,10 +61,8 @@ def cluster_rows(layer: int, values: Floats, random: Floats, vocabulary: pa.Tabl
     """Yield the rows of `psi/clusters` for one layer, head by head and sorted by rank.
 
     Args:
-        layer: the layer, from 1.
-        values: the psi of each token, `[tokens, 4, heads]`.
-        random: psi of a random direction, `[4, heads]`.
-        vocabulary: the rows of `psi/vocabulary`.
+        layer, vocabulary: the layer, from 1, and the rows of `psi/vocabulary`.
+        values, random: the psi of each token, `[tokens, 4, heads]`, and of a random direction, `[4, heads]`.
     """
     labels, distance = vocabulary["cluster"].to_numpy(), vocabulary["distance"].to_numpy()
     names = vocabulary["token"].to_pylist()

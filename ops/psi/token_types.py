@@ -36,7 +36,6 @@ def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> s
     Args:
         token: the piece as it is in the vocabulary.
         mark: the mark, as `vocabulary_mark` returns it.
-        special: the tokenizer's special tokens.
 
     >>> [token_type(t, "##") for t in ("may", "##ing", "1990s", "%", "人", "[unused3]")]
     ['Words', 'Subwords', 'Numbers', 'Symbols', 'Symbols', 'Special']
@@ -52,7 +51,8 @@ def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> s
     text = piece_text(token, mark)
     if text is None:
         return "Subwords"
-    if not any(c.isalpha() or c.isdecimal() for c in text) or (len(text) == 1 and _foreign(text)):
+    is_foreign = len(text) == 1 and text.isalpha() and not unicodedata.name(text, "").startswith("LATIN ")
+    if is_foreign or not any(c.isalpha() or c.isdecimal() for c in text):
         return "Symbols"
     if any(c.isdecimal() for c in text):
         return "Numbers"
@@ -85,10 +85,6 @@ def cluster_types(types: Sequence[str], labels: Integers) -> list[str]:
     counts = np.zeros((int(labels.max()) + 1, len(TYPES)), np.int64)
     np.add.at(counts, (labels, np.array([TYPES.index(t) for t in types])), 1)
     return [TYPES[i] for i in counts.argmax(1)]
-
-
-def _foreign(character: str) -> bool:
-    return character.isalpha() and not unicodedata.name(character, "").startswith("LATIN ")
 
 
 def _byte_alphabet() -> dict[str, int]:

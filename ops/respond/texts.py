@@ -17,8 +17,7 @@ from ops.model.activations import Scorer
 from ops.model.batches import Lengths, length_batches
 from ops.model.tokenizer import PlacedTokens, Tokenizer, Tokens
 from ops.sentences.pipeline import BLANK, Annotator
-from ops.sentences.token_words import words_of_tokens
-from ops.sentences.word_spans import Span, word_spans
+from ops.sentences.word_spans import Span, word_spans, words_of_tokens
 from ops.storage.open_tables import OpenTables
 from ops.topk.score_shard import score_batches
 

@@ -22,20 +22,18 @@ FLAGS = ("is_baseline", "is_winner")  # boolean columns
 SHARDS_PER_REQUEST = 16  # number of shards whose row groups are read together
 LOWER = "lower"  # the words in lower case, an additional list next to the numbered kinds of names
 NAME_TYPES: tuple[type[np.generic], ...] = (np.int64, np.uint8)
-_SHARDS = 3
-_BLOCK = 1 << 22
-_NAMES = 1 << 16
+SHARDS = 3  # read in parallel
+BLOCK = 1 << 22  # sentences whose documents are numbered at a time
+WORDS = 1 << 16  # processed at a time
 
 # Without tags, a word is punctuation if it consists only of these marks. Symbols such as % are not punctuation.
 _MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
 
 
-def build_copy(
-    store: Store, codes: str, folder: Path, shards: int = _SHARDS, block: int = _BLOCK, names: int = _NAMES
-) -> None:
+def build_copy(store: Store, codes: str, folder: Path) -> None:
     """Write the copy that `SentenceStore` reads into an existing empty folder.
 
-    In memory are the codes of `shards` shards, the name codes of sixteen shards, one block of document numbers, and two
+    In memory are the codes of a few shards, the name codes of sixteen shards, one block of document numbers, and two
     copies of the vocabulary of words.
 
     Args:
@@ -43,9 +41,6 @@ def build_copy(
         codes: the path below the run's folder of the shards' codes, `vocabulary.parquet` and
             `vocabulary-places.parquet`.
         folder: the empty folder on this machine.
-        shards: number of shards that are read in parallel.
-        block: number of sentences whose documents are numbered at a time.
-        names: number of words that are processed at a time.
     """
     vocabulary, places = (f"{codes}/{name}.parquet" for name in ("vocabulary", "vocabulary-places"))
     every = store.table_files(codes)
@@ -53,12 +48,11 @@ def build_copy(
     with store.parquet(places) as file, FlatWriter(folder) as writer:
         kinds: list[str] = file.schema_arrow.names
         _copy_names(store, vocabulary, kinds, writer)
-        _begin(writer, len(meta_kinds(kinds)))
-        tables = side_by_side(partial(_read, store), files, shards)
+        tables = side_by_side(partial(_read, store), files, SHARDS)
         for table, place in zip(tables, _places(file), strict=True):
             _add(table, {kind: _flat(place[kind]) for kind in kinds}, writer)
-    documents = _number_documents(folder, block)
-    _describe_words(folder, kinds.index("word"), names)
+    documents = _number_documents(folder)
+    _describe_words(folder, kinds.index("word"))
     (folder / FACTS).write_text(json.dumps({"kinds": kinds, "documents": documents}), encoding="utf-8")
 
 
@@ -85,24 +79,7 @@ def _copy_names(store: Store, vocabulary: str, kinds: list[str], writer: FlatWri
 def _add_names(writer: FlatWriter, number: int | str, names: pa.Array) -> None:
     ends, text = names_files(number)
     writer.add_lengths(ends, pc.binary_length(names).to_numpy(zero_copy_only=False))
-    packed = pa.concat_arrays([pa.array([], pa.large_string()), names.cast(pa.large_string())])
-    data = packed.buffers()[2] if len(packed) else None
-    if data is None:
-        writer.add(text, np.zeros(0, np.uint8))
-        return
-    offsets = np.frombuffer(packed.buffers()[1], np.int64)[packed.offset :][: len(packed) + 1]
-    writer.add(text, np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]])
-
-
-def _begin(writer: FlatWriter, keys: int) -> None:
-    """Create every array, so that it exists even if there are no sentences."""
-    none = np.zeros(0, np.int32)
-    for column in LISTS:
-        writer.add_lengths(f"{column}.ends", none)
-    for name in (*LISTS, "sizes", "sent_id", *FLAGS, "fold", "wins", HASHES, "dataset"):
-        writer.add(name, none)
-    for key in range(keys):
-        writer.add(f"meta_{key}", none)
+    writer.add(text, np.frombuffer("".join(names.to_pylist()).encode(), np.uint8))
 
 
 def _places(file: pq.ParquetFile) -> Iterator[pa.Table]:
@@ -147,7 +124,7 @@ def _add(table: pa.Table, places: dict[str, Int32s], writer: FlatWriter) -> None
         writer.add(f"meta_{number}", own)
 
 
-def _number_documents(folder: Path, block: int) -> int:
+def _number_documents(folder: Path) -> int:
     """Number the distinct documents from 0 in the order of their hashes, and return the number of documents.
 
     Hashes are uniformly distributed, so they are divided into ranges that each have about one block of sentences. For
@@ -157,42 +134,42 @@ def _number_documents(folder: Path, block: int) -> int:
     with open(folder / "document", "wb") as file:
         file.truncate(np.dtype(np.int32).itemsize * len(hashes))
     codes = map_flat(folder / "document", np.int32, change=True)
-    parts = -(-len(hashes) // block)
+    parts = -(-len(hashes) // BLOCK)
     documents = 0
     for part in range(parts):
         first, last = (part * 2**64 // parts - 2**63, (part + 1) * 2**64 // parts - 2**63 - 1)
         distinct = np.zeros(0, np.int64)
-        for _, _, own in _between(hashes, first, last, block):
+        for _, _, own in _between(hashes, first, last):
             distinct = np.union1d(distinct, own)
-        for start, inside, own in _between(hashes, first, last, block):
+        for start, inside, own in _between(hashes, first, last):
             codes[start : start + len(inside)][inside] = documents + np.searchsorted(distinct, own)
         documents += len(distinct)
     (folder / HASHES).unlink()
     return documents
 
 
-def _between(numbers: Int64s, first: int, last: int, block: int) -> Iterator[tuple[int, Bools, Int64s]]:
+def _between(numbers: Int64s, first: int, last: int) -> Iterator[tuple[int, Bools, Int64s]]:
     """Yield each block's start, a mask of its numbers from `first` to `last` (inclusive), and these numbers."""
-    for start in range(0, len(numbers), block):
-        some = numbers[start : start + block]
+    for start in range(0, len(numbers), BLOCK):
+        some = numbers[start : start + BLOCK]
         inside = (some >= first) & (some <= last)
         yield start, inside, some[inside]
 
 
-def _describe_words(folder: Path, number: int, names: int) -> None:
+def _describe_words(folder: Path, number: int) -> None:
     """Write for each word whether it is punctuation by itself, and the code of its lower-case form in its own list."""
     ends, text = (map_flat(folder / name, kind) for name, kind in zip(names_files(number), NAME_TYPES, strict=True))
     words = Names(ends, text)
     lower = [pa.array([], pa.large_string())]
     with FlatWriter(folder) as writer:
         writer.add("word_is_mark", np.zeros(0, bool))
-        for start in range(0, len(words), names):
-            some = words[start : start + names]
+        for start in range(0, len(words), WORDS):
+            some = words[start : start + WORDS]
             writer.add("word_is_mark", np.array([*map(is_mark, some)], bool))
             lower.append(pa.array([word.lower() for word in some], pa.large_string()))
         every = pa.concat_arrays(lower)
         distinct = every.unique()
         distinct = distinct.take(pc.array_sort_indices(distinct))
         writer.add("word_lower", pc.index_in(every, distinct).to_numpy(zero_copy_only=False).astype(np.int32))
-        for start in range(0, max(len(distinct), 1), names):
-            _add_names(writer, LOWER, distinct.slice(start, names))
+        for start in range(0, max(len(distinct), 1), WORDS):
+            _add_names(writer, LOWER, distinct.slice(start, WORDS))

@@ -142,7 +142,4 @@ def _offsets(lists: pa.ListArray) -> pa.Array:
 
 
 def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    found = column.combine_chunks()
-    return found if not isinstance(found, pa.ChunkedArray) else pa.concat_arrays(found.chunks)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

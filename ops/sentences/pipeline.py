@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 
 from ops import penn
 from ops.errors import InputError, one_line
-from ops.reloaded_pipeline import MOST_NEW_STRINGS, ReloadedPipeline
+from ops.reloaded_pipeline import ReloadedPipeline
 
 SHIPPED = "english"
 BLANK = "blank"
@@ -93,14 +93,11 @@ class Annotator:
     Args:
         name: the pipeline, as `load_pipeline` takes it.
         split: returns the sentences of a text, if the texts are windows of running text.
-        most_new: number of strings that the pipeline may store before it is loaded again.
     """
 
-    def __init__(
-        self, name: str, split: Callable[[str], list[str]] | None = None, *, most_new: int = MOST_NEW_STRINGS
-    ) -> None:
+    def __init__(self, name: str, split: Callable[[str], list[str]] | None = None) -> None:
         self.split = split
-        self._pipeline = ReloadedPipeline(lambda: load_pipeline(name), most_new)
+        self._pipeline = ReloadedPipeline(lambda: load_pipeline(name))
         self._pipeline()
 
     @property
@@ -108,22 +105,18 @@ class Annotator:
         """The pipeline, which is not the same one at each use."""
         return self._pipeline()
 
-    def annotate(self, texts: list[str], together_letters: int = TOGETHER_LETTERS) -> list[Annotation]:
+    def annotate(self, texts: list[str]) -> list[Annotation]:
         """Return each sentence's words, tags and tree, in order.
 
         Sentences of similar length are processed in one batch, whose size is limited so that the scores fit in memory.
         A sentence longer than `MOST_WORDS` or `MOST_LETTERS` is annotated in pieces, and a window sentence by sentence,
         without its line ends. Its tree has the pieces' trees as siblings under one ROOT.
-
-        Args:
-            texts: the sentences.
-            together_letters: maximum number of characters of a batch.
         """
         cut = [[piece for sentence in self._sentences(text) for piece in in_pieces(sentence)] for text in texts]
         pieces = [piece for own in cut for piece in own]
         order = sorted(range(len(pieces)), key=lambda place: len(pieces[place]))
         found: dict[int, Annotation] = {}
-        for together in _batches(order, pieces, together_letters):
+        for together in _batches(order, pieces):
             docs = self.pipeline.pipe((pieces[place] for place in together), batch_size=SENTENCES_PER_BATCH)
             found |= zip(together, map(read_annotation, docs), strict=True)
         annotations = (found[place] for place in range(len(pieces)))
@@ -134,11 +127,11 @@ class Annotator:
         return found or [text]
 
 
-def _batches(order: list[int], texts: list[str], together_letters: int) -> Iterator[list[int]]:
+def _batches(order: list[int], texts: list[str]) -> Iterator[list[int]]:
     batch: list[int] = []
     letters = 0
     for place in order:
-        if batch and (len(batch) == SENTENCES_PER_BATCH or letters + len(texts[place]) > together_letters):
+        if batch and (len(batch) == SENTENCES_PER_BATCH or letters + len(texts[place]) > TOGETHER_LETTERS):
             yield batch
             batch, letters = [], 0
         batch.append(place)

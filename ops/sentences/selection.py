@@ -1,7 +1,5 @@
 """The choice of the sentences to annotate, their roles, and the number of neurons and poles that each wins."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ops.arrays import Int32s, UInt8s
@@ -13,22 +11,9 @@ from ops.storage.tables import read_parts
 SELECTED, IN_BASELINE, WINNER = 1, 2, 4
 
 
-class Marked(NamedTuple):
-    """The role and the wins of every sentence of a corpus, computed before annotation.
-
-    Attributes:
-        marks: whether each sentence is annotated, and in which roles (bits SELECTED, IN_BASELINE, WINNER),
-            `[sentences]` uint8.
-        wins: number of neurons and poles of which each sentence is a winner, `[sentences]` int32.
-    """
-
-    marks: UInt8s
-    wins: Int32s
-
-
 def mark_sentences(
     store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int, by_dataset: bool = False
-) -> Marked:
+) -> tuple[UInt8s, Int32s]:
     """Mark the sentences of the corpus that will be annotated, using five bytes of memory for each sentence.
 
     Args:
@@ -39,6 +24,10 @@ def mark_sentences(
         seed: the seed of the sample.
         by_dataset: whether to annotate the winners within datasets too. They are not marked as winners, and their wins
             are not counted.
+
+    Returns:
+        Whether each sentence is annotated and in which roles (bits SELECTED, IN_BASELINE, WINNER), `[sentences]` uint8,
+        and the number of neurons and poles of which it is a winner, `[sentences]` int32.
     """
     marks, wins = np.zeros(shards.sentences, np.uint8), np.zeros(shards.sentences, np.int32)
     for table in read_parts(store, "topk", ["sent_id"]):
@@ -61,4 +50,4 @@ def mark_sentences(
         marks[place] |= SELECTED | IN_BASELINE
     if whole:
         marks |= SELECTED
-    return Marked(marks, wins)
+    return marks, wins

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 
 from ops.sentences.codes import NAMES_SCHEMA, names_of
 
-_TOGETHER = 1 << 21
-_GROUP_ROWS = 1 << 17
+TOGETHER = 1 << 21  # number of names of several shards that are merged at once
+GROUP_ROWS = 1 << 17
 _COMPRESSION = "zstd"
 
 
-def vocabulary(parts: Iterable[pa.Table], kinds: list[str], together: int = _TOGETHER) -> dict[str, pa.Array]:
+def vocabulary(parts: Iterable[pa.Table], kinds: list[str]) -> dict[str, pa.Array]:
     """Return the sorted distinct names of each kind as `large_string`; a name's code is its index in this list.
 
     The memory used is about twice that of the distinct names.
@@ -22,7 +22,6 @@ def vocabulary(parts: Iterable[pa.Table], kinds: list[str], together: int = _TOG
     Args:
         parts: the names of each shard, as tables with `NAMES_SCHEMA`.
         kinds: the kinds of names.
-        together: number of names of several shards that are merged at once.
     """
     found: dict[str, list[pa.Array]] = {kind: [pa.array([], pa.large_string())] for kind in kinds}
     waiting = distinct = 0
@@ -30,37 +29,35 @@ def vocabulary(parts: Iterable[pa.Table], kinds: list[str], together: int = _TOG
         for kind in kinds:
             found[kind].append(names_of(part, kind).cast(pa.large_string()))
         waiting += part.num_rows
-        if waiting > max(together, distinct):
+        if waiting > max(TOGETHER, distinct):
             found = {kind: [_distinct(own)] for kind, own in found.items()}
             waiting, distinct = 0, sum(len(own[0]) for own in found.values())
     whole = {kind: _distinct(own) for kind, own in found.items()}
     return {kind: own.take(pc.array_sort_indices(own)) for kind, own in whole.items()}
 
 
-def places(parts: Iterable[pa.Table], names: dict[str, pa.Array], together: int = _TOGETHER) -> Iterator[pa.Table]:
+def places(parts: Iterable[pa.Table], names: dict[str, pa.Array]) -> Iterator[pa.Table]:
     """Yield for each part a row with one list of int32 per kind: the index of each of the part's names in `names`.
 
     Args:
-        parts, together: as in `vocabulary`.
+        parts: as in `vocabulary`.
         names: the result of `vocabulary`.
     """
     own: list[pa.Table] = []
     for part in parts:
         own.append(part)
-        if sum(table.num_rows for table in own) > together:
+        if sum(table.num_rows for table in own) > TOGETHER:
             yield from _places(own, names)
             own.clear()
     yield from _places(own, names)
 
 
-def write_vocabulary(
-    names: dict[str, pa.Array], path: str | Path, footer: dict[bytes, bytes], group_rows: int = _GROUP_ROWS
-) -> None:
-    """Write all names to a local file, sorted by kind, in row groups of at most `group_rows` names of one kind."""
+def write_vocabulary(names: dict[str, pa.Array], path: str | Path, footer: dict[bytes, bytes]) -> None:
+    """Write all names to a local file, sorted by kind, in row groups of names of one kind."""
     with pq.ParquetWriter(path, NAMES_SCHEMA.with_metadata(footer), compression=_COMPRESSION) as writer:
         for kind, own in names.items():
-            for start in range(0, len(own), group_rows):
-                some = own.slice(start, group_rows).cast(pa.string())
+            for start in range(0, len(own), GROUP_ROWS):
+                some = own.slice(start, GROUP_ROWS).cast(pa.string())
                 writer.write_table(pa.table([pa.repeat(kind, len(some)), some], schema=NAMES_SCHEMA))
 
 

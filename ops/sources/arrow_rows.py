@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +11,9 @@ from pyarrow import types
 
 from ops.errors import InputError, one_line
 from ops.sources.chat import CHAT_KEYS, FORMS, text_or_chat, text_rows
-from ops.sources.columns import require_columns
-from ops.sources.rows import Broken, Row, printable, scalar_text
+from ops.sources.rows import Broken, Row, printable, require_columns, scalar_text
+from ops.sources.source import SourceFile
+from ops.sources.source_format import Rows
 
 DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)  # raised by pyarrow if stored bytes are damaged
 _OFFSET = re.compile(r"([+-]\d\d)(\d\d)$")
@@ -146,6 +148,33 @@ def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -
                 record[printable(key)] = value
     ids = [f"{name}:{number}" if given is None else given for given, number in zip(own, numbers, strict=True)]
     return [row for value in zip(text, ids, meta, strict=True) for row in text_rows(*value)]
+
+
+def rows_until_damage(
+    file: SourceFile, batches: Iterator[pa.RecordBatch], is_damage: Callable[[Exception], bool], where: str = ""
+) -> Rows:
+    """Yield the rows of batches in order; the rest after damage is one `broken` row.
+
+    Args:
+        file: the file or shard.
+        batches: its batches, as `batch_rows` takes them.
+        is_damage: whether an error means damaged data; any other error is raised.
+        where: the place of the batches in a dataset, followed by a comma and a space.
+    """
+    number = 0
+    while True:
+        try:
+            batch = next(batches, None)
+            rows = [] if batch is None else batch_rows(batch, file.text_column, file.document, number)
+        except Exception as error:
+            if not is_damage(error):
+                raise
+            yield file.broken(f"{where}after row {number}", one_line(error), file.doc_id(number))
+            return
+        if batch is None:
+            return
+        yield from rows
+        number += batch.num_rows
 
 
 def _plain(column: pa.Array) -> pa.Array:

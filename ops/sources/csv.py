@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from ops.errors import InputError, one_line
-from ops.sources.columns import require_columns
 from ops.sources.file_names import suffix
 from ops.sources.lines import BOM, BrokenStream, decode_line, read_head, read_lines
-from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, OnError, Row, broken, is_valid, printable, to_row
-from ops.sources.source_format import Part, Reading
+from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, Row, is_valid, printable, require_columns, to_row, values_of
+from ops.sources.source import Part, Reading, SourceFile
+from ops.sources.source_format import Rows
 from ops.sources.text_format import TextFormat
 
 # The characters that may separate cells, the most usual one first.
@@ -20,20 +19,15 @@ _DELIMITERS = ",;\t|"
 _HEAD = 1 << 16  # bytes
 
 
-def read_csv(
-    path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None, delimiter: str = ""
-) -> Iterator[Row | Broken]:
+def read_csv(file: SourceFile, delimiter: str = "") -> Rows:
     """Yield the rows of a comma-separated file (RFC 4180), or one with another delimiter.
 
     Quoted cells may contain newlines, and an empty cell is null. `doc_id` is the cell of the column `doc_id`, or
     `name:row` with rows counted from 0. The other cells are metadata and are never converted.
 
     Args:
-        path: the file.
-        text_column: the column of the text.
-        on_error: under `reject`, a row with a wrong number of cells or wrong quotes is `broken`. A row with wrong
-            quotes may include the rows that follow. Its `doc_id` then names the lines, and its text is their text.
-        name: the file's name in `doc_id`; by default its own name.
+        file: the file; a row with a wrong number of cells or wrong quotes is `broken`. A row with wrong quotes may
+            include the rows that follow. Its `doc_id` then names the lines, and its text is their text.
         delimiter: the character between cells. By default it is a tab in a `.tsv` file. In other files it is a comma,
             a semicolon, a tab or a vertical bar: the first of these that makes the text column a cell of the header.
 
@@ -41,64 +35,50 @@ def read_csv(
         InputError: the header cannot be read, is not UTF-8, names a column twice or has no text column; or, under
             `fail`, a row is broken.
     """
-    name = name or os.path.basename(path)
     csv.field_size_limit(ROW_BYTES)  # a setting of the complete process; the default refuses cells of more than 128 kB
-    lines, delimiter = _Lines(path), delimiter or _delimiter(path, text_column)
-    records = csv.reader(lines, strict=True, delimiter=delimiter)
-    header = _header(path, records, text_column, delimiter)
+    delimiter = delimiter or _delimiter(file.path, file.text_column)
+    record = ""  # the beginning of the current record as it is written
+
+    def lines() -> Iterator[str]:
+        nonlocal record
+        for line in _lines(file.path):
+            if len(record) < EXCERPT:
+                record += line
+            yield line
+
+    records = csv.reader(lines(), strict=True, delimiter=delimiter)
+    header = _header(file.path, records, file.text_column, delimiter)
     number = 0
     while True:
-        doc_id = f"{name}:{number}"
-        lines.begin()
-        place = f"row {number} (line {lines.first})"
+        doc_id, first, record = file.doc_id(number), records.line_num + 1, ""
+        place = f"row {number} (line {first})"
         try:
             cells = next(records)
         except StopIteration:
             return
         except BrokenStream as error:
-            yield broken(path, place, str(error), doc_id, "", on_error)
+            yield file.broken(place, str(error), doc_id)
             return
         except csv.Error as error:
-            if lines.last > lines.first:
-                place = f"row {number} (lines {lines.first} to {lines.last})"
-                doc_id += f" (lines {lines.first} to {lines.last})"
-            yield broken(path, place, one_line(error), doc_id, lines.text.strip(), on_error)
+            if records.line_num > first:
+                place = f"row {number} (lines {first} to {records.line_num})"
+                doc_id += f" (lines {first} to {records.line_num})"
+            yield file.broken(place, one_line(error), doc_id, record.strip())
         else:
             if not cells:
                 yield Broken("", doc_id, "empty")
             elif len(cells) != len(header):
                 found = f"{len(cells)} cells, the header has {len(header)}"
-                yield broken(path, place, found, doc_id, delimiter.join(cells), on_error)
+                yield file.broken(place, found, doc_id, delimiter.join(cells))
             else:
-                yield _row(header, cells, text_column, doc_id)
+                values = {column: cell for column, cell in zip(header, cells, strict=True) if cell}
+                text = values.pop(file.text_column, None)
+                yield to_row(text, values.pop("doc_id", doc_id), values)
         number += 1
 
 
-class _Lines:
-    """The lines of a file as text, with the position and the first characters of the current record.
-
-    Attributes:
-        first, last: the first and last line of the current record so far, counted from 1.
-        text: the start of the text of these lines.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._lines = read_lines(path)
-        self.first, self.last, self.text = 1, 0, ""
-
-    def begin(self) -> None:
-        """Start a new record at the next line."""
-        self.first, self.text = self.last + 1, ""
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = decode_line(next(self._lines))
-        self.last += 1
-        if len(self.text) < EXCERPT:
-            self.text += line
-        return line
+def _lines(path: str) -> Iterator[str]:
+    return map(decode_line, read_lines(path))
 
 
 def _delimiter(path: str, text_column: str) -> str:
@@ -132,12 +112,6 @@ def _header(path: str, records: Iterator[list[str]], text_column: str, delimiter
     return header
 
 
-def _row(header: list[str], cells: list[str], text_column: str, doc_id: str) -> Row | Broken:
-    values = {column: cell for column, cell in zip(header, cells, strict=True) if cell}
-    text = values.pop(text_column, None)
-    return to_row(text, values.pop("doc_id", doc_id), values)
-
-
 class _Csv(TextFormat):
     def options(self, reading: Reading, files: Sequence[str]) -> Part:
         return {"delimiter": reading.delimiter} if reading.delimiter else {}
@@ -145,7 +119,7 @@ class _Csv(TextFormat):
     def check_file(self, path: str, text_column: str, options: Part) -> None:
         """Refuse a file as every text format does, or because the delimiter that the user named gives one column."""
         mark = options.get("delimiter")
-        if mark and len(header := next(csv.reader(_Lines(path), delimiter=mark), [])) == 1:
+        if mark and len(header := next(csv.reader(_lines(path), delimiter=mark), [])) == 1:
             raise InputError(
                 f"{path}: --delimiter {mark!r} gives one column, {printable(header[0][:EXCERPT])!r}; "
                 "name the character between the columns, or leave it out"
@@ -154,16 +128,11 @@ class _Csv(TextFormat):
 
     def file_columns(self, path: str, text_column: str, options: Part) -> list[str]:
         mark = options.get("delimiter") or _delimiter(path, text_column)
-        return _header(path, csv.reader(_Lines(path), strict=True, delimiter=mark), text_column, mark)
+        return _header(path, csv.reader(_lines(path), strict=True, delimiter=mark), text_column, mark)
 
     def lines_of(self, rows: Sequence[Row | Broken]) -> int:
         """Return the number of lines of the header and of these rows, whose quoted values may span several lines."""
-        return 1 + len(rows) + sum(_inner_lines(row) for row in rows)
+        return 1 + len(rows) + sum(value.count("\n") for row in rows for value in values_of(row))
 
 
-def _inner_lines(row: Row | Broken) -> int:
-    values = (row.text, *row.meta.values()) if isinstance(row, Row) else (row.text,)
-    return sum(value.count("\n") for value in values)
-
-
-CSV = _Csv(kind="csv", suffixes=(".csv", ".tsv"), reader=read_csv)
+CSV = _Csv(kind="csv", reader=read_csv)

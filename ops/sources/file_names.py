@@ -1,10 +1,22 @@
-"""The properties of a source's file that its path shows: compression, suffix, and metadata in the names of folders."""
+"""The properties of a source's file that its path shows: format, compression, and metadata in the names of folders."""
 
 from __future__ import annotations
 
 import os
 from urllib.parse import unquote
 
+# The kind of the format of a file with each suffix. The last ones are never compressed.
+KINDS = {
+    ".txt": "txt",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+}
+UNCOMPRESSED = ("parquet", "arrow")
 COMPRESSIONS = (".gz", ".zst")
 _NULL = "__HIVE_DEFAULT_PARTITION__"  # stands for a null in the name of a folder
 
@@ -33,6 +45,17 @@ def stem(path: str) -> str:
     for ending in COMPRESSIONS:
         name = name.removesuffix(ending) or name
     return os.path.splitext(name)[0] or name
+
+
+def suffixes() -> str:
+    """Return a text that lists the suffixes of all files that can be read.
+
+    >>> suffixes()
+    '.txt .csv .tsv .jsonl .ndjson .json (also .gz .zst) .parquet .arrow'
+    """
+    compressible = [suffix for suffix, kind in KINDS.items() if kind not in UNCOMPRESSED]
+    others = [suffix for suffix, kind in KINDS.items() if kind in UNCOMPRESSED]
+    return " ".join([*compressible, f"(also {' '.join(COMPRESSIONS)})", *others])
 
 
 def folder_keys(path: str) -> dict[str, str]:

@@ -16,12 +16,11 @@ class Growth:
 
     Args:
         file: the file, or another source from which a piece is read.
-        least_characters: the minimum of the bound, in characters.
     """
 
-    def __init__(self, file: str, least_characters: int = LEAST_CHARACTERS) -> None:
+    def __init__(self, file: str) -> None:
         self.file = file
-        self.bound = max(MOST_GROWTH * file_size(file), least_characters) if compression(file) else None
+        self.bound = max(MOST_GROWTH * file_size(file), LEAST_CHARACTERS) if compression(file) else None
 
     def check(self, rows: int, characters: int, sentences: int) -> None:
         """Check the counts so far; nothing happens as long as there are enough sentences, or little was read.

@@ -1,4 +1,4 @@
-"""Reading of rows from one shard of a dataset on the Hugging Face hub, streamed with `datasets`."""
+"""Datasets of the Hugging Face hub, streamed with `datasets`, as a format of sources; each shard is a piece."""
 
 from __future__ import annotations
 
@@ -9,63 +9,25 @@ import pyarrow as pa
 from pyarrow import types
 
 from ops.errors import InputError, one_line
-from ops.sources.arrow_rows import batch_rows, check_schema, is_string, named_labels, read_columns, scalars, texts
-from ops.sources.hub_spec import HubSpec, open_splits
+from ops.sources.arrow_rows import (
+    check_schema,
+    is_string,
+    named_labels,
+    read_columns,
+    rows_until_damage,
+    scalars,
+    texts,
+)
+from ops.sources.hub_spec import HubSpec, commit_of, open_splits
 from ops.sources.presets import PRESETS, Column, Preset
-from ops.sources.rows import Broken, OnError, Row, broken
+from ops.sources.rows import OnError
+from ops.sources.source import Part, Piece, Source, SourceFile
+from ops.sources.source_format import Rows, SourceFormat
 
 if TYPE_CHECKING:
     from datasets import Features, IterableDataset  # type: ignore[import-untyped]
 
 _BATCH_ROWS = 256
-
-
-def read_hub(
-    spec: HubSpec,
-    commit: str,
-    split: str,
-    shard: int,
-    shards: int,
-    *,
-    text_column: str = "text",
-    on_error: OnError = "fail",
-    name: str,
-) -> Iterator[Row | Broken]:
-    """Yield the rows of one shard in order; `doc_id` is read from its column, or is `name:row` counted from 0.
-
-    Args:
-        spec: the dataset.
-        commit: the commit of the dataset.
-        split: the split that the shard belongs to.
-        shard, shards: the index of the shard, counted from 0, and the number of shards of the split.
-        text_column: the column of the text. Every other scalar column is metadata, and class labels become their names.
-            A preset names its own columns.
-        on_error: under `reject`, the rest of a shard that cannot be decoded is one `broken` row.
-        name: the shard's name in `doc_id`.
-
-    Raises:
-        InputError: under `fail`, the data cannot be decoded.
-        OSError: the connection breaks.
-    """
-    stream = open_splits(spec, commit)[split].shard(num_shards=shards, index=shard)
-    preset = PRESETS.get(spec.preset)
-    features = stream.features
-    row = 0
-    tables = iter(stream.with_format("arrow").iter(batch_size=_BATCH_ROWS))
-    while True:
-        try:
-            table = next(tables, None)
-            if table is None:
-                return
-            batch = preset_batch(table, features, preset) if preset else plain_batch(table, features, text_column)
-        except Exception as error:
-            if not _is_damage(error):
-                raise
-            place = f"{split}, shard {shard} of {shards}, after row {row}"
-            yield broken(spec.shown, place, one_line(error), f"{name}:{row}", "", on_error)
-            return
-        yield from batch_rows(batch, "text" if preset else text_column, name, row)
-        row += batch.num_rows
 
 
 def column_types(spec: HubSpec, stream: IterableDataset) -> dict[str, pa.DataType]:
@@ -102,7 +64,7 @@ def check_columns(spec: HubSpec, columns: dict[str, pa.DataType], text_column: s
 
 def preset_batch(table: pa.Table, features: Features | None, preset: Preset) -> pa.RecordBatch:
     """Return the columns `text`, `doc_id` and metadata that a preset makes from a table's columns."""
-    columns = {"text": _one_array(table[preset.text])}
+    columns = {"text": table[preset.text].combine_chunks()}
     if preset.doc_id is not None:
         columns["doc_id"] = pa.array(_preset_values(table, features, preset.doc_id), pa.string())
     for key, column in preset.meta.items():
@@ -118,8 +80,7 @@ def plain_batch(table: pa.Table, features: Features | None, text_column: str) ->
 
 def _column(table: pa.Table, features: Features | None, name: str) -> pa.Array:
     """Return a column; class labels are replaced by their names."""
-    column = _one_array(table[name])
-    return named_labels(column, getattr((features or {}).get(name), "names", None))
+    return named_labels(table[name].combine_chunks(), getattr((features or {}).get(name), "names", None))
 
 
 def _preset_values(table: pa.Table, features: Features | None, column: Column) -> list[str | None]:
@@ -132,11 +93,6 @@ def _preset_values(table: pa.Table, features: Features | None, column: Column) -
     return [(column.values.get(value) if column.values else value) if value else None for value in stripped]
 
 
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
-
-
 def _is_damage(error: Exception) -> bool:
     """Return whether an error means damaged data, not a broken connection.
 
@@ -144,3 +100,63 @@ def _is_damage(error: Exception) -> bool:
     """
     bare = type(error) is OSError and error.errno is None
     return bare or isinstance(error, ValueError | TypeError | KeyError | pa.ArrowException)
+
+
+class _Hub(SourceFormat):
+    def check(self, source: Source, text_column: str) -> None:
+        hub = _spec(source)
+        for stream in open_splits(hub, commit_of(hub)).values():
+            check_columns(hub, column_types(hub, stream), text_column)
+
+    def identity(self, source: Source) -> list[str]:
+        """Return one line with the dataset, its commit and, for a preset, the use of its columns."""
+        hub = _spec(source)
+        return [f"{hub.hub} {commit_of(hub)} {hub.config} {hub.split} {PRESETS.get(hub.preset)}"]
+
+    def columns(self, source: Source, text_column: str) -> list[None]:
+        """Return None, because the columns of a hub dataset are converted and known only after reading."""
+        return [None]
+
+    def split(self, source: Source) -> Iterator[tuple[str, str, Part]]:
+        hub = _spec(source)
+        commit = commit_of(hub)
+        for split, stream in open_splits(hub, commit).items():
+            place = {"preset": hub.preset, "revision": commit, "config": hub.config, "split": split}
+            for shard in range(stream.num_shards):
+                yield hub.hub, f"{hub.name}:{split}:{shard}", {**place, "shard": shard, "shards": stream.num_shards}
+
+    def read(self, piece: Piece, text_column: str, on_error: OnError) -> Rows:
+        """Yield the rows of a shard; `doc_id` is read from its column, or is `name:row` counted from 0.
+
+        A preset names its own columns. Otherwise every scalar column but the text is metadata, and class labels become
+        their names. The rest of a shard that cannot be decoded is one `broken` row. A connection that breaks is an
+        OSError.
+        """
+        hub, shard, shards = _spec_of_piece(piece), piece.part["shard"], piece.part["shards"]
+        stream = open_splits(hub, hub.revision)[hub.split].shard(num_shards=shards, index=shard)
+        preset, features = PRESETS.get(hub.preset), stream.features
+        file = SourceFile(hub.shown, "text" if preset else text_column, on_error, piece.name)
+        batches = (
+            preset_batch(table, features, preset) if preset else plain_batch(table, features, text_column)
+            for table in stream.with_format("arrow").iter(batch_size=_BATCH_ROWS)
+        )
+        yield from rows_until_damage(file, batches, _is_damage, f"{hub.split}, shard {shard} of {shards}, ")
+
+    def extent(self, piece: Piece) -> float | None:
+        """Return the approximate number of rows of a shard; None if the hub does not report it."""
+        hub = _spec_of_piece(piece)
+        split = (open_splits(hub, hub.revision)[hub.split].info.splits or {}).get(hub.split)
+        return split.num_examples / piece.part["shards"] if split is not None and split.num_examples else None
+
+
+def _spec(source: Source) -> HubSpec:
+    if source.hub is None:
+        raise ValueError(f"{source.spec} names no dataset of the hub")
+    return source.hub
+
+
+def _spec_of_piece(piece: Piece) -> HubSpec:
+    return HubSpec(piece.file, **{name: piece.part[name] for name in ("revision", "config", "split", "preset")})
+
+
+HUB = _Hub(kind="hub")

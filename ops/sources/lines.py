@@ -8,18 +8,18 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
+
+import pyarrow as pa
 
 from ops.errors import one_line
 from ops.sources.file_names import compression
 from ops.sources.rows import ROW_BYTES
 from ops.storage.streams import ErrorRecordingStream, open_seekable, open_stream
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 BOM = b"\xef\xbb\xbf"
-_BLOCK, _STEP = 1 << 18, 1 << 14  # bytes
+_BLOCK, _STEP, _SAMPLE = 1 << 18, 1 << 14, 1 << 20  # bytes
+_DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid)  # raised if compression is damaged
 
 
 class BrokenStream(Exception):
@@ -35,41 +35,38 @@ def read_head(path: str, size: int) -> bytes:
     with open_stream(path) as raw:
         try:
             return _decompressed(raw, compression(path)).read(size)
-        except _damage():
+        except _DAMAGE:
             return b""
 
 
-def expansion(path: str, size: int = 1 << 20) -> float:
-    """Return a file's decompressed bytes per stored byte, estimated from its first `size` bytes.
+def expansion(path: str) -> float:
+    """Return a file's decompressed bytes per stored byte, estimated from its beginning.
 
     It is 1 for a file that is not compressed or is damaged there; whoever reads the file reports the damage.
     """
-    import pyarrow as pa
-
     method = compression(path)
     if method is None:
         return 1.0
     with open_stream(path) as raw:
-        block = raw.read(size)
+        block = raw.read(_SAMPLE)
     stream, length = _decompressed(pa.BufferReader(block), method), 0
-    with suppress(*_damage()):
+    with suppress(*_DAMAGE):
         while found := stream.read(_STEP):
             length += len(found)
     return length / len(block) if length else 1.0
 
 
-def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: int = ROW_BYTES) -> Iterator[bytes]:
+def read_lines(path: str, first: int = 0, stop: int | None = None) -> Iterator[bytes]:
     """Yield every line with its line end, without a byte-order mark at the start of the file.
 
     Args:
         path: the file.
         first: the byte at which reading begins, which is the first byte of a line. It must be 0 for a compressed file.
         stop: the byte before which the last line begins; None means the end of the file.
-        row_bytes: maximum number of bytes of a line; a longer line counts as damage.
 
     Raises:
         InputError: the file cannot be opened.
-        BrokenStream: the file is damaged; raised after the last complete line before the damage.
+        BrokenStream: the file is damaged, or a line is too long; raised after the last complete line before that.
         OSError: the storage fails, which does not mean that the file is damaged.
     """
     raw = open_seekable(path) if first else open_stream(path)
@@ -80,19 +77,19 @@ def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: in
         place, begins = first, not first
         while stop is None or place < stop:
             try:
-                line = stream.readline(row_bytes + 1)
-            except _damage() as error:
+                line = stream.readline(ROW_BYTES + 1)
+            except _DAMAGE as error:
                 raise BrokenStream(one_line(error)) from error
             place += len(line)
             if begins:
                 line, begins = line.removeprefix(BOM), False
                 if not line:
-                    line = stream.readline(row_bytes + 1)
+                    line = stream.readline(ROW_BYTES + 1)
                     place += len(line)
             if not line:
                 return
-            if len(line) > row_bytes:
-                raise BrokenStream(f"a line of more than {row_bytes} bytes")
+            if len(line) > ROW_BYTES:
+                raise BrokenStream(f"a line of more than {ROW_BYTES} bytes")
             yield line
 
 
@@ -110,7 +107,7 @@ def read_text(path: str) -> Iterator[str]:
         while block:
             try:
                 block = stream.read1(_BLOCK)
-            except _damage() as error:
+            except _DAMAGE as error:
                 raise BrokenStream(one_line(error)) from error
             if text := decoder.decode(block, final=not block):
                 yield text
@@ -119,13 +116,6 @@ def read_text(path: str) -> Iterator[str]:
 def decode_line(line: bytes) -> str:
     """Return a line's text; bytes that are not UTF-8 become lone surrogates, which `to_row` rejects."""
     return line.decode("utf-8", "surrogateescape")
-
-
-def _damage() -> tuple[type[Exception], ...]:
-    """Return the errors by which damaged compression shows."""
-    import pyarrow as pa
-
-    return EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid
 
 
 def _decompressed(raw: pa.NativeFile, method: str | None) -> IO[bytes]:
@@ -140,8 +130,6 @@ class _ZstdStream(io.RawIOBase):
     """The decompressed content of zstd frames, up to any damage."""
 
     def __init__(self, raw: pa.NativeFile) -> None:
-        import pyarrow as pa
-
         self.storage = ErrorRecordingStream(raw)
         self.stream = pa.CompressedInputStream(pa.PythonFile(self.storage, "r"), "zstd")
 

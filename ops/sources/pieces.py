@@ -1,34 +1,43 @@
-"""The pieces of a source, each read by one worker, and the checks, fingerprint, columns and length of a source.
+"""All formats of sources, and the pieces, checks, fingerprint, columns and length of a source.
 
-Everything that differs between formats is in their `SourceFormat` records (`source_format.py`).
+To add a format, write a module that defines its record, add the record to `FORMATS`, and its suffixes to `KINDS` of
+`file_names.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from ops.sources.formats import format_of
+from ops.sources.arrow import ARROW
+from ops.sources.csv import CSV
+from ops.sources.docstrings import PYDOCS
+from ops.sources.hub import HUB
+from ops.sources.json import JSON, JSONL
+from ops.sources.parquet import PARQUET
 from ops.sources.rows import Broken, OnError, Row
-from ops.sources.source_format import Piece, Source
+from ops.sources.source import Piece, Source
+from ops.sources.source_format import Rows, SourceFormat
+from ops.sources.text import DOCUMENTS, PARAGRAPHS, TXT
 
-RANGE_BYTES = 1 << 24  # about 125,000 short rows: many more pieces than workers, so that all workers finish together
+FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, JSON, PARQUET, ARROW, PARAGRAPHS, DOCUMENTS)
 
 
-def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
+def format_of(kind: str) -> SourceFormat:
+    """Return the format of a source or a piece, given its kind."""
+    return {one.kind: one for one in FORMATS}[kind]
+
+
+def pieces(source: Source) -> list[Piece]:
     """Return the pieces of a source in a fixed order.
 
     A piece is named after its file or, for a glob, after the file's path relative to the folder that all files share.
-
-    Args:
-        source: the source that is read.
-        range_bytes: number of bytes of text in a piece of an uncompressed file of lines or of a Parquet file's row
-            groups. Pieces are smaller if the source would otherwise have too few of them (`piece_bytes`).
+    An uncompressed file of lines and a Parquet file's row groups are divided into pieces of `piece_bytes`.
 
     Raises:
         InputError: the footer of a Parquet file cannot be read, or the hub cannot be reached.
     """
-    found = format_of(source.kind).split(source, range_bytes)
+    found = format_of(source.kind).split(source)
     return [
         Piece(source.dataset, source.kind, file, name, index, part) for index, (file, name, part) in enumerate(found)
     ]
@@ -46,7 +55,7 @@ def named_apart(datasets: list[str]) -> list[str]:
     ]
 
 
-def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fail") -> Iterator[Row | Broken]:
+def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fail") -> Rows:
     """Return the rows of a piece in order.
 
     Raises:
@@ -57,12 +66,7 @@ def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fai
 
 
 def check_source(source: Source, text_column: str = "text") -> None:
-    """Refuse a source that cannot be read, after reading only the beginning or the footer of each file.
-
-    Raises:
-        InputError: a file cannot be opened, is not UTF-8 or has no text column; a package is not installed; or the hub
-            cannot be reached.
-    """
+    """Refuse a source that cannot be read, as `SourceFormat.check` does."""
     format_of(source.kind).check(source, text_column)
 
 
@@ -82,11 +86,7 @@ def source_fingerprint(source: Source) -> str:
 
 
 def piece_extent(piece: Piece) -> float | None:
-    """Return the length of a piece in rows or bytes, depending on its format; None if it is unknown before reading.
-
-    Raises:
-        InputError: the piece cannot be opened.
-    """
+    """Return the length of a piece in rows or bytes, depending on its format; None if it is unknown before reading."""
     return format_of(piece.kind).extent(piece)
 
 

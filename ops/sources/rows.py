@@ -1,8 +1,10 @@
-"""The output of every reader: rows with text, and unusable rows with the reason."""
+"""The output of every reader: rows with text, and unusable rows with the reason; and the check of their columns."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from typing import Literal, NamedTuple
 
@@ -50,28 +52,14 @@ def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
     return Row(text, doc_id, meta)
 
 
+def values_of(row: Row | Broken) -> list[str]:
+    """Return the text of a row and the values of its metadata."""
+    return [row.text, *row.meta.values()] if isinstance(row, Row) else [row.text]
+
+
 def is_valid(text: str) -> bool:
     """Return whether a text can be encoded as UTF-8 and contains no NUL."""
     return "\0" not in text and (text.isascii() or _INVALID.search(text) is None)
-
-
-def broken(path: str, place: str, found: str, doc_id: str, text: str, on_error: OnError) -> Broken:
-    """Return the record of a row whose structure is broken under `reject`, or raise an error under `fail`.
-
-    Args:
-        path: the file.
-        place: the place in the file.
-        found: a description of the damage.
-        doc_id: the row's `doc_id`.
-        text: the part of the row's text that could be read.
-        on_error: `fail` or `reject`.
-
-    Raises:
-        InputError: under `fail`; the message names the place.
-    """
-    if on_error == "fail":
-        raise InputError(f"{path}: {place}: {found}; repair the file, or skip the rest with --on-error reject")
-    return Broken(excerpt(text), doc_id, "broken")
 
 
 def excerpt(text: str) -> str:
@@ -95,3 +83,26 @@ def scalar_text(value: object) -> str | None:
     if isinstance(value, float):
         return repr(value)
     return value.isoformat() if isinstance(value, datetime | date | time) else None
+
+
+def require_columns(path: str, columns: Sequence[str], text_column: str, delimiter: str = "") -> None:
+    """Refuse columns that lack the text column or contain a name more than once.
+
+    Args:
+        path: the source that the user named, for the error message.
+        columns: the names of all columns.
+        text_column: the name of the column that contains the text.
+        delimiter: the character by which the columns of a text were separated, for the error message; may be empty.
+
+    Raises:
+        InputError: the text column is missing, or a name occurs more than once; the message names the column.
+    """
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise InputError(f"{path}: the column {twice[0]!r} occurs {columns.count(twice[0])} times; rename all but one")
+    if text_column not in columns:
+        found = ", ".join(repr(column) for column in columns[:20]) + (", ..." if len(columns) > 20 else "")
+        how = f" (between {delimiter!r}; --delimiter names another)" if delimiter else ""
+        raise InputError(
+            f"{path}: no column {text_column!r}; it has {found or 'none'}{how}; name the text column with --text-column"
+        )

@@ -1,80 +1,28 @@
-"""The record that describes a format of sources: everything that the rest of the code needs from a format.
-
-This module and the modules that define formats import nothing heavy, because `--help` lists the formats and must be
-fast.
-"""
+"""What the rest of the code needs from a format of sources, and the common base of formats of files."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import takewhile
+from urllib.parse import unquote
 
+from ops.sources.chat import records_in, text_or_chat
+from ops.sources.file_names import folder_keys
 from ops.sources.rows import Broken, OnError, Row
+from ops.sources.source import Part, Piece, Reading, Source, SourceFile
+from ops.storage.read_blocks import read_blocks
+from ops.storage.side_by_side import side_by_side
 
-if TYPE_CHECKING:
-    from ops.sources.hub_spec import HubSpec
-
-Part = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How the files of sources are read, if not in the usual way.
-
-    Attributes:
-        paragraphs: whether the rows of a text file are its paragraphs instead of its lines.
-        documents: whether every file of text is one document, whose white space is kept.
-        delimiter: the character between the cells of CSV; empty if it is found from the header.
-    """
-
-    paragraphs: bool = False
-    documents: bool = False
-    delimiter: str = ""
-
-
-USUAL = Reading()
-
-
-@dataclass(frozen=True)
-class Source:
-    """One source of sentences: its dataset's name, the kind of its format, and its files or its hub dataset.
-
-    Attributes:
-        options: entries of the part of every piece.
-    """
-
-    spec: str
-    dataset: str
-    kind: str
-    files: tuple[str, ...]
-    hub: HubSpec | None = None
-    options: Part = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """The part of a source that one worker reads at a time: a file, a part of a file, a package, or a hub shard.
-
-    Attributes:
-        dataset: name of the source's dataset.
-        kind: the kind of the source.
-        file: the file, the package, or the dataset's id on the hub.
-        name: the piece's name in `doc_id`.
-        index: the piece's index in its source, counted from 0.
-        part: the part of the file, in values that JSON can store and that only the format interprets; empty for the
-            complete file.
-        documents: the prefix of every `doc_id`; not empty if several sources have the same dataset name.
-    """
-
-    dataset: str
-    kind: str
-    file: str
-    name: str
-    index: int
-    part: Part = field(default_factory=dict)
-    documents: str = ""
+_HASHED_AT_A_TIME = 8  # files
+# The minimum number of pieces of a source, provided that each has at least LEAST_BYTES of text (about 3 s of a core).
+FEWEST, LEAST_BYTES = 32, 1 << 21
+RANGE_BYTES = 1 << 24  # about 125,000 short rows: many more pieces than workers, so that all workers finish together
+Rows = Iterator[Row | Broken]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,15 +31,9 @@ class SourceFormat(ABC):
 
     Attributes:
         kind: the format's name, which is part of a source's fingerprint.
-        told_by: the basis of a source's length, in the words that --dry-run prints.
-        suffixes: the suffixes of the format's files, in lower case, the usual one first; empty if it has no files.
-        compressible: whether the files may be compressed.
     """
 
     kind: str
-    told_by: str
-    suffixes: tuple[str, ...] = ()
-    compressible: bool = False
 
     def options(self, reading: Reading, files: Sequence[str]) -> Part:
         """Return the options of a source with these files, which its readers take as keywords."""
@@ -99,10 +41,11 @@ class SourceFormat(ABC):
 
     @abstractmethod
     def check(self, source: Source, text_column: str) -> None:
-        """Refuse a source that cannot be read, as far as this is known before reading it.
+        """Refuse a source that cannot be read, after reading only the beginning or the footer of each file.
 
         Raises:
-            InputError: the source cannot be read; the message names the problem.
+            InputError: a file cannot be opened, is not UTF-8 or has no text column; a package is not installed; or the
+                hub cannot be reached.
         """
 
     @abstractmethod
@@ -114,22 +57,116 @@ class SourceFormat(ABC):
         """Return the metadata columns of each of a source's files; None if they are known only after reading."""
 
     @abstractmethod
-    def split(self, source: Source, range_bytes: int) -> Iterable[tuple[str, str, Part]]:
-        """Return the file, the name and the part of each piece of a source, in order.
-
-        Args:
-            source: the source that is read.
-            range_bytes: approximate maximum number of bytes of text in a piece of a file that can be divided.
-        """
+    def split(self, source: Source) -> Iterable[tuple[str, str, Part]]:
+        """Return the file, the name and the part of each piece of a source, in order."""
 
     @abstractmethod
-    def read(self, piece: Piece, text_column: str, on_error: OnError) -> Iterator[Row | Broken]:
+    def read(self, piece: Piece, text_column: str, on_error: OnError) -> Rows:
         """Return the rows of a piece in their order."""
 
     @abstractmethod
     def extent(self, piece: Piece) -> float | None:
-        """Return the length of a piece, in the format's unit; None if it is unknown."""
+        """Return the length of a piece, in the format's unit; None if it is unknown before reading.
+
+        Raises:
+            InputError: the piece cannot be opened.
+        """
+
+    def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
+        """Return the length of a piece's first rows, in the same unit as `extent`: by default their number."""
+        return float(records_in(rows))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFormat(SourceFormat):
+    """A format of files, each with a name, contents and pieces.
+
+    Attributes:
+        reader: returns the rows of a file. Its arguments are a `SourceFile` and the entries of a piece's `part` as
+            keywords.
+    """
+
+    reader: Callable[..., Rows]
 
     @abstractmethod
-    def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return the length of a piece's first rows, in the same unit as `extent`."""
+    def file_columns(self, path: str, text_column: str, options: Part) -> list[str] | None:
+        """Return the columns of a file, including the text column; None if each row may have different columns."""
+
+    def check_file(self, path: str, text_column: str, options: Part) -> None:
+        """Refuse a file that cannot be read, after reading only its beginning or its footer."""
+        self.file_columns(path, text_column, options)
+
+    def split_file(self, path: str, fewest: int) -> list[Part]:
+        """Return the parts of a file, each of `piece_bytes` bytes for one worker; an empty part is the whole file."""
+        return [{}]
+
+    def check(self, source: Source, text_column: str) -> None:
+        """Refuse a source if one of its files cannot be read."""
+        for _ in side_by_side(lambda path: self.check_file(path, text_column, source.options), source.files):
+            pass
+
+    def identity(self, source: Source) -> Iterator[str]:
+        """Return the digest, the name and the keys of the folders of each file."""
+        names = named_files(source.files)
+        with ThreadPoolExecutor(_HASHED_AT_A_TIME) as pool:
+            for path, content, name in zip(source.files, pool.map(_file_digest, source.files), names, strict=True):
+                yield " ".join([content, name, *(f"{key}={value}" for key, value in folder_keys(path).items())])
+
+    def columns(self, source: Source, text_column: str) -> Iterator[list[str] | None]:
+        """Return the columns of each file other than the text and `doc_id`, and the keys of its folders."""
+        for path in source.files:
+            columns = self.file_columns(path, text_column, source.options)
+            if columns is not None:
+                columns = [name for name in columns if name not in (text_or_chat(columns, text_column), "doc_id")]
+                columns = list(dict.fromkeys([*columns, *_folder_meta(path, text_column)]))
+            yield columns
+
+    def split(self, source: Source) -> Iterator[tuple[str, str, Part]]:
+        """Return the parts of each file."""
+        fewest = -(-FEWEST // len(source.files))
+        parts_of_files = side_by_side(lambda path: self.split_file(path, fewest), source.files)
+        for path, name, parts in zip(source.files, named_files(source.files), parts_of_files, strict=True):
+            yield from ((path, name, {**source.options, **part}) for part in parts)
+
+    def read(self, piece: Piece, text_column: str, on_error: OnError) -> Rows:
+        """Return the rows of a file, or of a part of it; a row's own metadata precedes the keys of its folders."""
+        rows = self.reader(SourceFile(piece.file, text_column, on_error, piece.name), **piece.part)
+        keys = _folder_meta(piece.file, text_column)
+        return (r._replace(meta={**keys, **r.meta}) if isinstance(r, Row) else r for r in rows) if keys else rows
+
+
+def piece_bytes(size: int, fewest: int) -> int:
+    """Return the size in bytes of a file's pieces; it depends on the file's size but not on the number of workers.
+
+    Args:
+        size: number of bytes of the complete file's text.
+        fewest: minimum number of pieces of the file, provided that each has at least `LEAST_BYTES`.
+
+    >>> [piece_bytes(size << 20, 32) >> 20 for size in (1, 59, 128, 10_000)]
+    [2, 2, 4, 16]
+    """
+    return min(RANGE_BYTES, max(size // fewest, LEAST_BYTES))
+
+
+def named_files(files: Sequence[str]) -> list[str]:
+    """Return the path of each file relative to the folder that all files share.
+
+    >>> named_files(["/in/a/1.txt", "/in/b/1.txt"])
+    ['a/1.txt', 'b/1.txt']
+    """
+    paths = [file.replace(os.sep, "/").split("/") for file in files]
+    steps = zip(*(path[:-1] for path in paths), strict=False)
+    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, steps))
+    names = ("/".join(path[shared:]) for path in paths)
+    return [unquote(n.partition("?")[0]) if "://" in file else n for n, file in zip(names, files, strict=True)]
+
+
+def _folder_meta(path: str, text_column: str) -> dict[str, str]:
+    return {key: value for key, value in folder_keys(path).items() if key != text_column}
+
+
+def _file_digest(path: str) -> str:
+    digest = hashlib.sha256()
+    for block in read_blocks(path):
+        digest.update(block)
+    return digest.hexdigest()

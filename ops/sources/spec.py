@@ -8,13 +8,14 @@ import re
 from pyarrow.fs import FileType
 
 from ops.errors import InputError
-from ops.sources.arrow_file import saved_files
-from ops.sources.docstrings.packages import PYDOCS
-from ops.sources.file_names import compression, stem, suffix, without_query
-from ops.sources.formats import format_for, format_of, suffixes
-from ops.sources.hub_format import HUB
+from ops.sources.arrow import saved_files
+from ops.sources.docstrings import PYDOCS
+from ops.sources.file_names import KINDS, UNCOMPRESSED, compression, stem, suffix, suffixes, without_query
+from ops.sources.hub import HUB
 from ops.sources.hub_spec import parse_hub
-from ops.sources.source_format import USUAL, Reading, Source
+from ops.sources.pieces import format_of
+from ops.sources.source import USUAL, Reading, Source
+from ops.sources.text import DOCUMENTS, PARAGRAPHS, TXT
 from ops.storage.option_text import check_text
 from ops.storage.streams import WILDCARD, expand_glob, file_type, is_uri
 
@@ -94,11 +95,15 @@ def _files(spec: str, path: str) -> list[str]:
 
 
 def _kind(spec: str, file: str, reading: Reading) -> str:
-    found = format_for(suffix(file), reading)
-    if found is None or (compression(file) and not found.compressible):
+    kind = KINDS.get(suffix(file))
+    if kind in (None, TXT.kind) and reading.documents:
+        kind = DOCUMENTS.kind
+    elif kind == TXT.kind and reading.paragraphs:
+        kind = PARAGRAPHS.kind
+    if kind is None or (compression(file) and kind in UNCOMPRESSED):
         name = os.path.basename(without_query(file))
         raise InputError(f"--corpus {spec}: {name} has a suffix of no known kind; expected {READABLE}")
-    return found.kind
+    return kind
 
 
 def _dataset(path: str, files: list[str]) -> str:

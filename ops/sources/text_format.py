@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
 from ops.errors import InputError
 from ops.sources.chat import records_in
-from ops.sources.file_format import FileFormat, piece_bytes
 from ops.sources.file_names import compression
-from ops.sources.lines import expansion, read_head, read_lines
+from ops.sources.lines import BrokenStream, expansion, read_head, read_lines
 from ops.sources.rows import Broken, Row
-from ops.sources.source_format import Part, Piece
+from ops.sources.source import Part, Piece, SourceFile
+from ops.sources.source_format import FileFormat, piece_bytes
 from ops.storage.read_blocks import BLOCK, read_blocks
 from ops.storage.streams import file_size
 
@@ -33,8 +34,6 @@ class TextFormat(FileFormat):
             `first_byte`, `stop_byte` and `first_row`.
     """
 
-    told_by: str = "sizes of files"
-    compressible: bool = True
     in_ranges: bool = False
 
     def lines_of(self, rows: Sequence[Row | Broken]) -> int:
@@ -46,19 +45,22 @@ class TextFormat(FileFormat):
         encoding = wide_encoding(read_head(path, _HEAD))
         if encoding:
             raise InputError(f"{path}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
-        for _ in islice(self.reader(path, text_column=text_column, on_error="reject", **options), _CHECKED_ROWS):
+        for _ in islice(self.reader(SourceFile(path, text_column, "reject"), **options), _CHECKED_ROWS):
             pass
 
-    def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:
+    def file_columns(self, path: str, text_column: str, options: Part) -> list[str] | None:
+        """Return None, because each row may have different columns."""
+        return None
+
+    def split_file(self, path: str, fewest: int) -> list[Part]:
         """Divide a large uncompressed file into ranges of lines."""
         if not self.in_ranges or compression(path):
             return [{}]
         size = file_size(path)
-        each = piece_bytes(size, range_bytes, fewest)
+        each = piece_bytes(size, fewest)
         if size < 2 * each:
             return [{}]
-        ranges = line_ranges(path, each)
-        return [{"first_byte": first, "stop_byte": stop, "first_row": row} for first, stop, row in ranges]
+        return line_ranges(path, each)
 
     def extent(self, piece: Piece) -> float:
         """Return the number of decompressed bytes of a piece, estimated for a compressed file."""
@@ -66,9 +68,12 @@ class TextFormat(FileFormat):
         return float(stop - first) if stop is not None else (file_size(piece.file) - first) * expansion(piece.file)
 
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return the number of bytes of the lines of these rows."""
-        lines = read_lines(piece.file, piece.part.get("first_byte", 0))
-        return float(sum(map(len, islice(lines, self.lines_of(rows)))))
+        """Return the number of bytes of the lines of these rows, of which the last may be the rest after damage."""
+        size = 0
+        with suppress(BrokenStream):
+            for line in islice(read_lines(piece.file, piece.part.get("first_byte", 0)), self.lines_of(rows)):
+                size += len(line)
+        return float(size)
 
 
 def wide_encoding(head: bytes) -> str:
@@ -86,7 +91,7 @@ def wide_encoding(head: bytes) -> str:
     return "UTF-32" if zeros > 0.6 else "UTF-16" if zeros > 0.2 else ""
 
 
-def line_ranges(path: str, range_bytes: int, block_bytes: int = BLOCK) -> list[tuple[int, int | None, int]]:
+def line_ranges(path: str, range_bytes: int, block_bytes: int = BLOCK) -> list[Part]:
     """Divide an uncompressed file into ranges of about `range_bytes` bytes that end at line ends.
 
     In plain text and JSON Lines every line end separates rows, because neither format quotes line ends. A cell of CSV
@@ -98,8 +103,8 @@ def line_ranges(path: str, range_bytes: int, block_bytes: int = BLOCK) -> list[t
         block_bytes: number of bytes that are read at a time.
 
     Returns:
-        For each range its first byte, the byte after its last byte (None for the end of the file) and the number of
-        lines before it.
+        For each range `first_byte`, `stop_byte` (the byte after its last byte; None for the end of the file) and
+        `first_row` (the number of lines before it).
 
     Raises:
         InputError: the file cannot be opened.
@@ -115,5 +120,8 @@ def line_ranges(path: str, range_bytes: int, block_bytes: int = BLOCK) -> list[t
         place += len(block)
     if len(cuts) > 1 and cuts[-1][0] == place:
         cuts.pop()
-    stops = [first for first, _ in cuts[1:]]
-    return [(first, stop, row) for (first, row), stop in zip(cuts, [*stops, None], strict=True)]
+    stops = [*(first for first, _ in cuts[1:]), None]
+    return [
+        {"first_byte": first, "stop_byte": stop, "first_row": row}
+        for (first, row), stop in zip(cuts, stops, strict=True)
+    ]

@@ -11,8 +11,7 @@ from ops.arrays import Int32s
 from ops.model.activations import Scorer
 from ops.model.batches import Lengths
 from ops.model.tokenizer import PlacedTokens, Tokenizer
-from ops.sentences.token_words import words_of_tokens
-from ops.sentences.word_spans import word_spans
+from ops.sentences.word_spans import word_spans, words_of_tokens
 from ops.shards import Ids, Shards
 from ops.storage.range_file import read_between
 from ops.storage.store import Store

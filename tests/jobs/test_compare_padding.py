@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer, ConvBertConfig
 
-from ops.compare.sentence_distances import TwoModels
+from ops.compare.model_shift import TwoModels
 from ops.model.activations import ScoreOptions
 from ops.model.load import read_facts
 from ops.topk.neurons import Neurons

@@ -20,6 +20,7 @@ from ops.sources.spec import parse_source
 from ops.storage.store import Store
 from tests.jobs.in_process import do_in_reverse
 from tests.unit.paired_store import PairedStore
+from tests.unit.sources.files import pieces_of
 
 WORDS = ["apple", "river", "window", "garden", "music", "paper", "yellow"]
 
@@ -61,7 +62,9 @@ def reference(files: list[list[dict[str, str]]]) -> tuple[list[dict[str, object]
 
 
 @pytest.mark.parametrize(("seed", "limit"), [(0, None), (1, None), (2, 25), (3, 60)])
-def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int | None) -> None:
+def test_every_cut_gives_the_plain_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, limit: int | None
+) -> None:
     rng = np.random.default_rng(seed)
     (tmp_path / "in").mkdir()
     files = write_sources(tmp_path / "in", rng)
@@ -70,6 +73,9 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
     expected, reasons = reference(files)
     results = []
     for partition, unit, together in ((10_000, 1 << 16, 200_000), (17, 8, 11)):
+        monkeypatch.setattr("jobs.ingest.deduplicate.PARTITION", partition)
+        monkeypatch.setattr("ops.corpus.numbering.UNIT", unit)
+        monkeypatch.setattr("jobs.ingest.write.SENTENCES_PER_ITEM", together)
         out = str(tmp_path / f"out{partition}")
         store = Store(out)
         options = {"text_column": "text", "on_error": "fail", "split": "none"}
@@ -78,13 +84,13 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
         do_in_reverse(read_step([piece for _, piece in plan], reading), out)
         found = open_pieces(store, [i for i, _ in plan])
         assert found.rows.tolist() == [len(rows) for rows in files]
-        copies = first_copies_step(found, seed if limit else None, store, partition)
+        copies = first_copies_step(found, seed if limit else None, store)
         assert (len(copies.items) > 3) == (partition == 17)
         do_in_reverse(copies, out)
         ranges = list(copies.items)
-        numbering = number(found, open_first_copies(store, ranges, near=False), 2, limit, unit)
+        numbering = number(found, open_first_copies(store, ranges, near=False), 2, limit)
         writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": False, "highest_id": 30_521}
-        tables = corpus_tables_step(found, numbering, 7, writing, together)
+        tables = corpus_tables_step(found, numbering, 7, writing)
         assert (len(tables.items) > 2) == (together == 11)
         do_in_reverse(tables, out)
         total = int(numbering.before[-1])
@@ -114,7 +120,7 @@ def test_a_file_that_is_cut_gives_the_tables_of_the_whole_file(tmp_path: Path, s
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet", row_group_size=9)
     source = parse_source(f"{tmp_path}/a.parquet")
     found = []
-    for name, plan in (("whole", pieces(source)), ("cut", pieces(source, 1))):
+    for name, plan in (("whole", pieces(source)), ("cut", pieces_of(source, 1))):
         store = Store(str(tmp_path / name))
         args = {"store": store, "fingerprint": "f"}
         options = {"text_column": "text", "on_error": "fail", "split": "sentences"}

@@ -18,7 +18,7 @@ from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.positions import job as positions
 from jobs.positions.job import PositionsConfig
-from jobs.psi.contextual import group_batches
+from jobs.psi.steps import group_batches
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import TOKENS
 from jobs.stage.corpus_pass import PassArgs, kept_tokens

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -65,8 +64,26 @@ def reference(files: list[list[str]]) -> tuple[list[dict[str, object]], list[int
     return list(kept.values()), near
 
 
+# Blocks and ranges of hashes that are small enough for several items of each step.
+SMALL = {
+    "jobs.ingest.deduplicate.PARTITION": 17,
+    "jobs.ingest.near_duplicates.BLOCK": 23,
+    "jobs.ingest.near_duplicates.PARTITION": 150,
+    "jobs.ingest.write.SENTENCES_PER_ITEM": 11,
+    "ops.corpus.numbering.UNIT": 8,
+}
+
+
 def steps(folder: Path, out: str, limit: int | None, threshold: float, small: bool) -> tuple[list[dict], list[int]]:
-    """Take all steps of ingest, the items of each in reverse, and return the rows and the near-duplicates by source."""
+    """Take all steps of ingest, with small blocks or the usual ones; return the rows and near-duplicates by source."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SMALL.items() if small else ():
+            patch.setattr(name, value)
+        return taken(folder, out, limit, threshold, small)
+
+
+def taken(folder: Path, out: str, limit: int | None, threshold: float, small: bool) -> tuple[list[dict], list[int]]:
+    """Take all steps of ingest, the items of each in reverse."""
     store = Store(out)
     sources = [parse_source(f"{name}={folder}/{name}*.jsonl") for name in "ab"]
     plan = [(i, piece) for i, source in enumerate(sources) for piece in pieces(source)]
@@ -74,19 +91,19 @@ def steps(folder: Path, out: str, limit: int | None, threshold: float, small: bo
     options = {"text_column": "text", "on_error": "fail", "split": "none"}
     do_in_reverse(read_step([p for _, p in plan], {**args, "facts": read_facts("sample"), "options": options}), out)
     found = open_pieces(store, [i for i, _ in plan])
-    copies = first_copies_step(found, 5 if limit else None, store, *([17] if small else []))
+    copies = first_copies_step(found, 5 if limit else None, store)
     do_in_reverse(copies, out)
     ranges = list(copies.items)
-    near = near_duplicate_steps(found, ranges, threshold, 5, store, "f", *([23, 150] if small else []))
+    near = near_duplicate_steps(found, ranges, threshold, 5, store, "f")
     assert [len(step.items) > 3 for step in near] == [small, small, small, small, False]
     for step in near:
         do_in_reverse(step, out)
 
     texts = open_first_copies(store, ranges, near=True)
-    numbering = number(found, texts, 2, limit, *([8] if small else []))
+    numbering = number(found, texts, 2, limit)
     assert texts.total() == numbering.distinct.sum()
     writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": True, "highest_id": 30_521}
-    do_in_reverse(corpus_tables_step(found, numbering, 7, writing, *([11] if small else [])), out)
+    do_in_reverse(corpus_tables_step(found, numbering, 7, writing), out)
     written = [row for name in store.files("corpus") for row in pq.read_table(f"{out}/corpus/{name}").to_pylist()]
     assert [row["sent_id"] for row in written] == list(range(int(numbering.kept.sum())))
     return written, numbering.near.tolist()
@@ -149,9 +166,8 @@ def test_the_job_accounts_for_them(
     assert f"({near[0]:,} of them near-copies)" in capsys.readouterr().err
     assert not (tmp_path / "a" / "_partials" / "ingest").exists()
 
-    # Small runs and partitions, so that there is something to spread over two workers.
-    small = partial(near_duplicate_steps, run=40, partition=400)
-    monkeypatch.setattr("jobs.ingest.near_duplicates.near_duplicate_steps", small)
+    for name, value in SMALL.items():
+        monkeypatch.setattr(name, value)
     ingest.JOB.run(config(tmp_path / "b", tmp_path / "in", near_dedup=0.9, workers=2))
     assert pq.read_table(tmp_path / "a" / "corpus").equals(pq.read_table(tmp_path / "b" / "corpus"))
 

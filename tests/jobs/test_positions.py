@@ -25,7 +25,7 @@ from ops.errors import InputError
 from ops.figures.files import figure_files
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.positions.partial_file import merge
+from ops.positions.shard import merge_tables
 from ops.positions.variants import DECODER_DEFAULTS
 from ops.sampling import MEASURED, draw
 from tests.jobs.finished_runs.decoder import positions_config as config
@@ -225,7 +225,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
     )  # fmt: skip
     file = shard_file("positions", 3)
     before = read_partial(run.store, file)
-    _, features = merge([before])
+    _, features = merge_tables([before])
     sample = features.sent_ids.tolist()
     item = {"shard": 3, "span": [60, 80], "parts": [3], "rows": None, "sentences": 20, "sample": sample}
     assert sample

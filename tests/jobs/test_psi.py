@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from jobs.psi import job as psi
-from jobs.psi.contextual import GroupReader, prepare_group
 from jobs.psi.job import PsiConfig
+from jobs.psi.steps import GroupReader, prepare_group
 from jobs.stage.corpus_pass import PassArgs
 from jobs.stage.outputs import shard_file
 from ops.errors import InputError

@@ -1,9 +1,11 @@
-"""What holds for the steps of every job: a worker that loads a model is an actor, which loads it once."""
+"""What holds for the steps of every job: what workers return, and that one that loads a model is an actor."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from transformers import PreTrainedModel
 
@@ -12,9 +14,12 @@ from jobs.engine.item import Item
 from jobs.meaning import job as meaning
 from jobs.meaning.job import MeaningConfig
 from jobs.mixing import job as mixing
+from jobs.stage.outputs import file_of, read_partials
+from jobs.stage.step import Step
+from ops.storage.store import Store
 from tests.jobs.finished_runs.meaning import meaning_options, with_heads
 from tests.jobs.finished_runs.mixing import mixing_config
-from tests.jobs.in_process import InProcess
+from tests.jobs.in_process import InProcess, do_in_reverse
 
 
 class Watch(InProcess):
@@ -60,6 +65,23 @@ def run_meaning(out: Path, source: Path, model: Path) -> None:
 
 def run_mixing(out: Path, source: Path, model: Path) -> None:
     mixing.JOB.run(mixing_config(out, source, model, workers=1, limit=40))
+
+
+def test_a_worker_returns_the_contents_of_an_only_file_alone(tmp_path: Path) -> None:
+    def double(item: Item) -> pa.Table:
+        return pa.table({"n": [2 * item["place"]]})
+
+    step = Step(
+        name="doubles", items=[{"place": 1}, {"place": 4}], outputs=file_of("psi", "double", "place"), worker=double,
+        args={},
+    )  # fmt: skip
+    do_in_reverse(step, str(tmp_path))
+    tables = read_partials(Store(str(tmp_path)), step.files)
+    assert [table["n"].to_pylist() for table in tables] == [[2], [8]]
+    two = replace(step, outputs=lambda item: 2 * step.outputs(item))
+    make, args = two.committing(Store(str(tmp_path)), "other")
+    with pytest.raises(ValueError, match="too many values"):
+        make(**args)(step.items[0], None)
 
 
 @pytest.mark.parametrize(

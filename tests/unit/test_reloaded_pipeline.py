@@ -10,7 +10,8 @@ from ops.sentences.pipeline import Annotator
 
 
 @pytest.mark.slow
-def test_a_pipeline_that_has_met_many_new_strings_is_replaced_and_freed() -> None:
+def test_a_pipeline_that_has_met_many_new_strings_is_replaced_and_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.reloaded_pipeline.MOST_NEW_STRINGS", 100)
     loaded: list[Any] = []
 
     def load() -> Any:
@@ -18,7 +19,7 @@ def test_a_pipeline_that_has_met_many_new_strings_is_replaced_and_freed() -> Non
         loaded.append(weakref.ref(pipeline))
         return pipeline
 
-    pipeline = ReloadedPipeline(load, 100)
+    pipeline = ReloadedPipeline(load)
     size = len(pipeline().vocab.strings)
     gc.freeze()  # as a worker does with what it has loaded
     for number in range(300):
@@ -29,9 +30,11 @@ def test_a_pipeline_that_has_met_many_new_strings_is_replaced_and_freed() -> Non
 
 
 @pytest.mark.slow
-def test_what_annotates_sentences_stays_bounded_with_the_same_annotations() -> None:
-    annotator = Annotator("english", most_new=10)
-    size = len(annotator.pipeline.vocab.strings)
+def test_what_annotates_sentences_stays_bounded_with_the_same_annotations(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"The man saw word{number} today." for number in range(12)]
-    assert [annotator.annotate([text])[0] for text in texts] == Annotator("english").annotate(texts)
+    expected = Annotator("english").annotate(texts)
+    monkeypatch.setattr("ops.reloaded_pipeline.MOST_NEW_STRINGS", 10)
+    annotator = Annotator("english")
+    size = len(annotator.pipeline.vocab.strings)
+    assert [annotator.annotate([text])[0] for text in texts] == expected
     assert len(annotator.pipeline.vocab.strings) < size + 20

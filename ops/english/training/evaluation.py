@@ -8,11 +8,14 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ops.english.training.bracketing import Agreement, agreement
-from ops.english.training.raw import raw_text
 from ops.english.training.treebank import Sentence, sentence_of_tree
 from ops.penn import ROOT, Tree, read
 
 DOCS_PER_BATCH = 256
+# Words, or words with these tags, that are written without a space before or after them.
+_CLOSING = frozenset([",", ".", ":", "''", "-RRB-", "POS"])
+_OPENING = frozenset(["-LRB-", "``", "$"])
+_CLITICS = frozenset(["n't", "'s", "'re", "'ve", "'ll", "'d", "'m", "%"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,23 @@ def evaluate(nlp: Language, sentences: Sequence[Sentence], *, raw: bool = False)
     )
     parsed = [sentence_of_doc(doc) for doc in nlp.pipe(docs, batch_size=DOCS_PER_BATCH)]
     return compare(sentences, parsed)
+
+
+def raw_text(words: Sequence[str], tags: Sequence[str]) -> str:
+    """Return the text of a sentence, with no space inside hyphenated words, before clitics and closing punctuation.
+
+    >>> raw_text("I do n't know ( yet ) .".split(), "PRP VBP RB VB -LRB- RB -RRB- .".split())
+    "I don't know (yet)."
+    """
+    pieces: list[str] = []
+    attach = True
+    for word, tag in zip(words, tags, strict=True):
+        closing = tag in _CLOSING and not word.startswith(("-", "\u2013", "\u2014"))
+        if not attach and not closing and tag != "HYPH" and word.lower().replace("\u2019", "'") not in _CLITICS:
+            pieces.append(" ")
+        pieces.append(word)
+        attach = tag in _OPENING or tag == "HYPH"
+    return "".join(pieces)
 
 
 def compare(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> Scores:

@@ -9,7 +9,7 @@ import pytest
 from jobs.run import job as run_job
 from jobs.run.job import RunConfig
 from ops.corpus.split_sentences import SentenceSplitter
-from ops.sources.docstrings.packages import read_pydocs
+from ops.sources.docstrings import read_pydocs
 from ops.sources.rows import Row
 from tests.jobs.finished_runs.published import published
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import kurtosis, ortho_group, skew
 
-from ops.compare.basis_agreement import basis_agreement, unit_properties
+from ops.compare.layer_agreement import basis_agreement, unit_properties
 from ops.sampling import random_rotation
 
 RNG = np.random.default_rng(0)

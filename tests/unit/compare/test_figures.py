@@ -6,13 +6,14 @@ from ops.compare.figures import (
     SHOWN,
     agreement_figure,
     diversity_figure,
+    groups_figure,
     matches_figure,
     nearest_figure,
     quality_figure,
     run_figures,
     shift_figure,
+    units_figures,
 )
-from ops.compare.map_figures import groups_figure, units_figures
 from ops.compare.run_scores import Values, compared_rows
 from ops.schema import schema
 from tests.unit.figure_letters import check_inside, check_print

@@ -3,8 +3,7 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import silhouette_score
 
-from ops.compare.group_traits import MOST_TRAITS, trait_rows
-from ops.compare.k_means_groups import MAX_SILHOUETTE, grouping_quality, project
+from ops.compare.neuron_groups import MAX_SILHOUETTE, MOST_TRAITS, grouping_quality, project, trait_rows
 from ops.statistics.association import signed_g2
 
 RNG = np.random.default_rng(0)

@@ -5,12 +5,12 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr, t
 
+from ops import schema
 from ops.compare.model_shift import (
     jaccards,
     layer_distances,
     rank_correlations,
     shift_rows,
-    shift_tables,
     with_whole,
 )
 
@@ -33,10 +33,9 @@ def test_rows_have_all_layers_first_and_means_within_their_intervals() -> None:
     distances = with_whole(*layer_distances(A, B))
     documents = np.arange(40) // 4
     rows = [row for name in ("tweets", "news") for row in shift_rows(name, distances, documents)]
-    tables = shift_tables(rows)
-    assert tables["compare/shift"]["text_set"].to_pylist() == ["news", "tweets"]
-    assert tables["compare/shift"]["manhattan"][0].as_py() == pytest.approx(distances[:, 0, 0].mean(), rel=1e-6)
-    found = tables["compare/shift_layers"].to_pylist()
+    found = schema.table("compare/shift_layers", rows).to_pylist()
+    assert [row["text_set"] for row in found] == ["news"] * 3 + ["tweets"] * 3
+    assert found[0]["manhattan"] == pytest.approx(distances[:, 0, 0].mean(), rel=1e-6)
     assert [row["layer"] for row in found] == [0, 1, 2, 0, 1, 2]
     for row in found:
         for name in ("manhattan", "euclidean"):

@@ -178,7 +178,7 @@ def test_blocks_of_sparse_features_are_those_of_their_matrix() -> None:
 
 
 def test_of_equal_matches_the_first_counts() -> None:
-    best, own = Best.none(1), np.eye(3, dtype=np.float32)[:1]
+    best, own = Best(1), np.eye(3, dtype=np.float32)[:1]
     for first in (0, 5):
         best.compare(own, slice(0, 1), np.stack([own[0], -own[0]]), first)
     assert (best.unit[0], best.correlation[0]) == (0, 1)

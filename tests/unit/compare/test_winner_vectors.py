@@ -3,13 +3,14 @@
 import numpy as np
 import pyarrow as pa
 
-from ops.compare.winner_vectors import SentenceVectors
+from ops.compare.diversity import SentenceVectors
+from ops.storage.arrays import write_arrays
 
 
 def embedded(sent_ids: list[int]) -> pa.Table:
     """Sentence i has the vector (i, -i); that of sentence 5 is not finite."""
     values = np.array([[np.nan if i == 5 else i, -i] for i in sent_ids], np.float32)
-    return pa.table({"sent_id": sent_ids, "vector": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), 2)})
+    return write_arrays(sent_ids=sent_ids, vectors=values)
 
 
 def test_vectors_that_are_not_finite_are_left_out_with_their_times() -> None:

@@ -39,8 +39,9 @@ def nobody() -> Tokenizer:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """The fourth shard of a corpus, in row groups of 20 sentences, and its tokens."""
+    monkeypatch.setattr("ops.corpus.token_columns.GROUP_ROWS", 30)
     rng = np.random.default_rng(0)
     texts = ["".join(chr(97 + i) for i in rng.integers(0, 26, rng.integers(1, 16))) for _ in range(COUNT)]
     tokens = Letters().encode(texts)
@@ -52,7 +53,7 @@ def store(tmp_path: Path) -> Store:
     found.commit(part_name("corpus", 3), lambda path: pq.write_table(corpus, path, row_group_size=20))
     table = kept_table(pa.table({"sent_id": ids, **token_columns(tokens)}), 130)
     table = table.replace_schema_metadata(shard_footer("f", shard_name(3), COUNT))
-    found.commit(part_name("kept", 3), lambda path: write_kept(table, path, rows=30))
+    found.commit(part_name("kept", 3), lambda path: write_kept(table, path))
     return found
 
 

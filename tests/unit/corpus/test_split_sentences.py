@@ -61,23 +61,26 @@ def test_no_character_is_lost(text: str) -> None:
     assert not any(re.search(r"\n\s*\n", sentence) for sentence in sentences)
 
 
-def test_windows_do_not_cut_sentences() -> None:
+def test_windows_do_not_cut_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     text = " ".join(f"This is sentence number {number}." for number in range(200))
     whole = SPLITTER.split(text)
     assert len(whole) == 200
-    assert SentenceSplitter(window=100).split(text) == whole
+    monkeypatch.setattr("ops.corpus.split_sentences._WINDOW", 100)
+    assert SPLITTER.split(text) == whole
 
 
-def test_a_sentence_longer_than_the_window_is_cut_at_white_space() -> None:
-    pieces = SentenceSplitter(window=100).split("word " * 100 + "end. " + "x" * 250)
+def test_a_sentence_longer_than_the_window_is_cut_at_white_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.corpus.split_sentences._WINDOW", 100)
+    pieces = SPLITTER.split("word " * 100 + "end. " + "x" * 250)
     assert " ".join(pieces[:-3]).split() == ["word"] * 100 + ["end."]
     assert all(len(piece) <= 100 for piece in pieces)
     assert "".join(pieces[-3:]) == "x" * 250
 
 
 @pytest.mark.slow
-def test_the_vocabulary_stays_bounded() -> None:
-    splitter = SentenceSplitter(most_new=100)
+def test_the_vocabulary_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.reloaded_pipeline.MOST_NEW_STRINGS", 100)
+    splitter = SentenceSplitter()
     size = len(splitter._pipeline().vocab.strings)
     for number in range(300):
         assert splitter.split(f"word{number}. Next.") == [f"word{number}.", "Next."]

@@ -5,14 +5,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.english.labels import bracketed, decode, encode
+from ops.english.labels import CHAIN, bracketed, decode, encode
 from ops.english.training.bracketing import Agreement, agreement
 from ops.english.training.treebank import read_trees
 from ops.errors import InputError
-from ops.penn import leaves, read, write
+from ops.penn import ROOT, Tree, leaves, read, write
 from tests.unit.english.strategies import TREES, WORDS
 
 DATA = os.environ.get("ATLAS_TEST_DATA")
+
+
+def built(words, tags, depths, phrases, unaries):
+    """Build the tree of labels node by node."""
+    root = Tree(ROOT)
+    path: list[tuple[int, Tree]] = [(1, root)]
+    for place, word in enumerate(words):
+        leaf = _with_chain(unaries[place], Tree(tags[place], word=word))[0]
+        depth = depths[place] if place < len(depths) else 1
+        if depth > path[-1][0]:
+            top, phrase = _with_chain(phrases[place], Tree("", [leaf]))
+            path[-1][1].children.append(top)
+            path.append((depth, phrase))
+            continue
+        path[-1][1].children.append(leaf)
+        while path[-1][0] > depth:
+            path.pop()
+        if path[-1][0] < depth:
+            children = path[-1][1].children
+            top, phrase = _with_chain(phrases[place], Tree("", [children[-1]]))
+            children[-1] = top
+            path.append((depth, phrase))
+    return root
+
+
+def _with_chain(chain, bottom):
+    """Return the top of a chain of labels over a leaf or a phrase without a label, and this leaf or phrase."""
+    labels = chain.split(CHAIN) if chain else []
+    if bottom.word is None:
+        bottom.label = labels.pop()
+    node = bottom
+    for label in reversed(labels):
+        node = Tree(label, [node])
+    return node, bottom
 
 
 def again(tree):
@@ -57,11 +91,12 @@ LABELLED = st.tuples(WORDS, st.sampled_from(["NN", "-LRB-", ""]), st.integers(1,
 
 
 @given(st.lists(LABELLED, min_size=1, max_size=30))
-def test_brackets_without_a_tree_are_those_of_the_tree(labelled):
+def test_brackets_and_trees_are_those_of_the_tree_that_is_built_node_by_node(labelled):
     words, tags, depths, phrases, unaries = (list(column) for column in zip(*labelled, strict=True))
     words[0] += "("
     arguments = words, tags, depths[:-1], phrases[:-1], unaries
-    assert bracketed(*arguments) == write(decode(*arguments))
+    assert bracketed(*arguments) == write(decode(*arguments)) == write(built(*arguments))
+    assert [leaf.word for leaf in leaves(decode(*arguments))] == words
 
 
 @pytest.mark.skipif(not DATA, reason="ATLAS_TEST_DATA is not set")

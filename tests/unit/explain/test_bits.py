@@ -53,4 +53,4 @@ def test_counts_of_folds_are_those_of_a_dense_matrix(n: int, literals: int, seed
     has, some = rng.random((n, literals)) < 0.4, rng.permutation(n)[: n // 2]
     fold = rng.integers(0, FOLDS, len(some)).astype(np.int8)
     counts = count_by_fold(matrix(has).T.tocsr(), some, fold, FOLDS)
-    assert counts.tolist() == [has[some[fold == one]].sum(0).tolist() for one in range(FOLDS)]
+    assert counts.T.tolist() == [has[some[fold == one]].sum(0).tolist() for one in range(FOLDS)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ops.explain.controlled_units import Controls
+from ops.explain.controls import Controls
 from ops.topk.neurons import Neurons
 
 NEURONS = Neurons.of_layers({1: 40, 3: 12})

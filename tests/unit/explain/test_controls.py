@@ -3,7 +3,7 @@ import pyarrow as pa
 
 from ops.explain.activation_model import ActivationModels
 from ops.explain.control_figure import control_figures
-from ops.explain.control_rows import R2_BEYOND, activation_measures, all_controls, value_rows
+from ops.explain.controls import R2_BEYOND, activation_measures, all_controls, value_rows
 from tests.unit.figure_letters import check_inside, check_print
 
 BASES = ("neurons", "rotated", "shuffled")

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.explain.hard_negatives import hard_negatives
+from ops.explain.examples import hard_negatives
 
 # Few values, so that scores and activations are often equal.
 sentence = st.tuples(

@@ -4,9 +4,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ops.meaning.analogies import ALL, Analogies
+from ops.meaning.analogies import ALL, ANSWERS, Analogies, Judged
 from ops.meaning.analogy_intervals import AnalogyBootstrap
-from ops.meaning.offsets import ANSWERS, Judged
 from ops.statistics.wilson import wilson
 
 SAME = "keep"  # how words are folded

@@ -12,14 +12,12 @@ from ops.meaning.confusion import (
     Examples,
     document_number,
     find_occurrences,
-    from_which_layer,
     is_tested,
-    measure_set,
     priority,
     read_sets,
     words_around,
 )
-from ops.meaning.confusion_classifiers import PENALTIES
+from ops.meaning.confusion_classifiers import PENALTIES, from_which_layer, measure_set
 from ops.meaning.figures import confusion_figure
 
 RNG = np.random.default_rng(3)

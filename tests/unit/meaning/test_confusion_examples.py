@@ -3,8 +3,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops.meaning.confusion import document_number
-from ops.meaning.confusion_examples import examples_of, find_examples
+from ops.meaning.confusion import document_number, examples_of, find_examples
 
 SETS = (("to", "two", "too"), ("then", "than"))
 TEXTS = ["Go to two towns then.", "Nothing here.", "Too late to go.", "More than two, then."]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from ops.meaning.confusion_scores import AnswerScores
+from ops.meaning.confusion_classifiers import AnswerScores
 
 RNG = np.random.default_rng(4)
 

@@ -4,8 +4,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from ops.meaning.context_tables import ContextTables
-from ops.meaning.vectors import factorise, ppmi
+from ops.meaning.vectors import ContextTables, factorise, ppmi
 from ops.meaning.vocabulary import Vocabulary
 
 # Three counted words; b is also a context word, and d is only a context word.

@@ -2,11 +2,10 @@ from typing import Any
 
 import numpy as np
 
-from ops.meaning.analogies import Analogies
+from ops.meaning.analogies import Analogies, judge
 from ops.meaning.analogy_intervals import AnalogyBootstrap
-from ops.meaning.figures import analogy_figures
-from ops.meaning.map_figures import PAIRS, known_pairs, offset_figures
-from ops.meaning.offsets import Space, judge
+from ops.meaning.figures import PAIRS, analogy_figures, known_pairs, offset_figures
+from ops.meaning.spaces import Space
 from tests.unit.figure_letters import check_print
 
 RNG = np.random.default_rng(0)

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.meaning.autoencoder import autoencoder_codes
+from ops.meaning.codes import BITS, REAL, Codes, at_length_1, autoencoder_codes, principal_codes
 from ops.meaning.hashed_sentences import Drawn, labelled
-from ops.meaning.hashing import BITS, REAL, Codes, at_length_1, measure_codes, principal_codes, retrieved_classes
+from ops.meaning.hashing import measure_codes, retrieved_classes
 
 RNG = np.random.default_rng(0)
 

@@ -61,11 +61,11 @@ def test_the_other_pair_is_of_another_document() -> None:
 def test_areas_tell_what_was_planted_and_shuffled_is_at_chance() -> None:
     n = 3_000
     documents = [f"d{i // 4}" for i in range(n)]
-    scores = {"tokens": RNG.random((n, 3)).astype(np.float32)}
-    scores["layer:1"] = RNG.normal(size=(n, 3)).astype(np.float32)
-    scores["layer:2"] = scores["layer:1"] + np.array([1.5, 0, 0], np.float32)
-    scores["layer:1"][:50, 2] = np.nan
-    rows = {(r["space"], r["against"]): r for r in next_rows(scores, documents, 0)}
+    first = RNG.normal(size=(n, 3)).astype(np.float32)
+    near = np.stack([first, first + np.array([1.5, 0, 0], np.float32)], 2)
+    near[:50, 2, 0] = np.nan
+    found, _ = next_rows({"cosine": near, "tokens": RNG.random((n, 3)).astype(np.float32)}, documents, 0)
+    rows = {(r["space"], r["against"]): r for r in found}
     assert rows["layer:2", SAME]["auc"] == pytest.approx(0.856, abs=0.02)  # Phi(1.5 / sqrt 2)
     for space in ("layer:1", "tokens", "shuffled"):
         for against in (SAME, OTHER):
@@ -77,6 +77,6 @@ def test_areas_tell_what_was_planted_and_shuffled_is_at_chance() -> None:
     assert rows["layer:1", SAME]["documents"] == n // 4
     assert best_layer(list(rows.values()), SAME) == 2
     assert best_layer([], SAME) is None
-    few = {"layer:1": RNG.normal(size=(30, 3)).astype(np.float32)}
-    assert next_rows(few, ["a"] * 30, 0) == []
-    assert next_rows({"layer:1": few["layer:1"][:5]}, list("abcde"), 0) == []
+    few = {"cosine": near[:30], "tokens": near[:30, :, 0]}
+    assert next_rows(few, ["a"] * 30, 0) == ([], 0)
+    assert next_rows({name: values[:5] for name, values in few.items()}, list("abcde"), 0) == ([], 0)

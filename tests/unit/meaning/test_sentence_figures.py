@@ -1,8 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from ops.meaning.figures import analogy_figures, precision_figure, sentence_figures
-from ops.meaning.map_figures import codes_figure
+from ops.meaning.figures import analogy_figures, codes_figure, precision_figure, sentence_figures
 from ops.meaning.masked_words import masked_rows
 from ops.meaning.next_sentences import next_rows
 from ops.meaning.translations import translation_rows
@@ -10,10 +9,9 @@ from tests.unit.figure_letters import check_print
 
 RNG = np.random.default_rng(0)
 N = 60
-SCORES = {
-    f: RNG.normal(size=(N, 3)).astype(np.float32) for f in ("tokens", *(f"layer:{i}" for i in range(1, 13)), "head")
-}
-FOLLOWING = next_rows(SCORES, [f"d{i // 2}" for i in range(N)], 0)
+SHAPES = {"tokens": (N, 3), "cosine": (N, 3, 12), "head": (N, 3)}
+SCORES = {name: RNG.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
+FOLLOWING, _ = next_rows(SCORES, [f"d{i // 2}" for i in range(N)], 0)
 MASKED = masked_rows(
     RNG.integers(1, 30, 900), RNG.random(900), RNG.choice(["NN", "IN", "-LRB-"], 900).tolist(),
     RNG.integers(0, 5, 900), RNG.integers(0, 90, 900),

@@ -4,7 +4,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import BertConfig, BertModel
 
 from ops.errors import InputError
-from ops.mixing.attention_with_own_share import NAME, attend, use_own_share
+from ops.mixing.decomposition import ATTENTION, attend, use_own_share
 
 
 @pytest.mark.parametrize("scaling", [None, 0.3])
@@ -27,7 +27,7 @@ def test_a_model_attends_by_it_afterwards() -> None:
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     model = BertModel(BertConfig(**sizes, vocab_size=9)).eval()
     use_own_share(model)
-    assert model.config._attn_implementation == NAME
+    assert model.config._attn_implementation == ATTENTION
     model.set_attn_implementation = lambda name: None
     model.config._attn_implementation = "eager"
     with pytest.raises(InputError, match="attention of a bert cannot be replaced"):

@@ -4,9 +4,8 @@ import pytest
 
 from ops.mixing.decomposition import quantities
 from ops.mixing.figures import lengths_figure, mixing_figures
-from ops.mixing.partial_file import Totals
 from ops.mixing.shard import CLASS, LENGTH
-from ops.mixing.tables import mixing_tables
+from ops.mixing.tables import Totals, mixing_tables
 from ops.mixing.token_classes import CLASSES
 from ops.reducers.grouped_moments import GroupedMoments
 from tests.unit.figure_letters import check_inside, check_print

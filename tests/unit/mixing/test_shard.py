@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from ops.mixing.decomposition import quantities
-from ops.mixing.partial_file import merge, to_table, token_rows
 from ops.mixing.shard import CLASS, LENGTH, MixingResult, MixingScorer, measure_shard
-from ops.mixing.tables import mixing_tables
+from ops.mixing.tables import merge, mixing_tables, to_table, token_rows
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens

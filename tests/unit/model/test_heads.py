@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreTraining, BertModel, GPT2Config
 
-from ops.meaning.sentence_states import Masked, SentenceReader
+from ops.meaning.readers import Masked, SentenceReader
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
 from ops.model.load import read_facts
 from ops.model.random_model import save_random

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.positions import figures
-from ops.positions.compare import REFERENCES
+from ops.positions.similarity import REFERENCES
 from ops.positions.variants import DEFAULT, VARIANTS
 from tests.unit.figure_letters import check_inside, check_print
 

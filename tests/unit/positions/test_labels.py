@@ -8,7 +8,7 @@ import pytest
 
 from ops.errors import InputError
 from ops.positions.labels import Labelled, check_labels, interval, is_test, label_rows, usable_splits
-from ops.positions.partial_file import Features
+from ops.positions.shard import Features
 
 
 def labelled(labels: list[str], per_document: int = 1) -> Labelled:

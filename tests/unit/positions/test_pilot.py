@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ops.positions.pairs import Panel
 from ops.positions.pilot import pilot_size, pilot_table, read_pilot
+from ops.positions.similarity import Panel
 
 
 def test_the_size_is_a_fiftieth_within_bounds() -> None:

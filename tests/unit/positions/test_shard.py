@@ -17,10 +17,9 @@ from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokens
 from ops.positions.figures import layers_figure
 from ops.positions.labels import Labelled, label_rows
-from ops.positions.partial_file import Features, merge, to_table
 from ops.positions.pilot import mean_states
 from ops.positions.reader import Batch, VariantReader
-from ops.positions.shard import PositionsResult, PositionsScorer
+from ops.positions.shard import Features, PositionsResult, PositionsScorer, merge_tables
 from ops.positions.sums import CLASS, Totals
 from ops.positions.tables import (
     grouped_rows,
@@ -86,7 +85,7 @@ def measure(known: tuple[VariantReader, ModelFacts], size: int, shards: int) -> 
     pilot = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu")
     scorer = PositionsScorer(reader, classes(), VARIANTS, pilot.means, pilot.panel, 0, LIMIT, "cpu")
     results = [scorer.measure_shard(iter(shard), {3, 5}) for shard in batches(size, shards)]
-    return *merge(map(to_table, results)), results
+    return *merge_tables(map(PositionsResult.to_table, results)), results
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +245,7 @@ def test_one_text_has_no_random_pairs_and_all_else(known: tuple[VariantReader, M
     pilot = mean_states(reader, VARIANTS, iter(alone), 0, "cpu")
     scorer = PositionsScorer(reader, classes(), VARIANTS, pilot.means, pilot.panel, 0, LIMIT, "cpu")
     result = scorer.measure_shard(iter(alone))
-    totals, _ = merge([to_table(result)])
+    totals, _ = merge_tables([result.to_table()])
     rows = similarity_rows(totals, found, 0)
     shown = {(row["variant"], row["reference"]) for row in rows.to_pylist()}
     assert shown == {(v, r) for v in VARIANTS for r in ("default", "default_centred", "gaussian")}

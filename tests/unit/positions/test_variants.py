@@ -7,8 +7,8 @@ import pytest
 
 from ops.errors import InputError
 from ops.model.load import read_facts
-from ops.positions.compare import EDGES, gaussian_cosines
 from ops.positions.encode import Encoder
+from ops.positions.similarity import EDGES, gaussian_cosines
 from ops.positions.variants import DECODER_DEFAULTS, ENCODER_VARIANTS, choose_variants
 
 

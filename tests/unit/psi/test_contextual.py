@@ -4,7 +4,7 @@ import torch
 
 from ops.model.head_projections import head_projections
 from ops.model.tokenizer import Tokens
-from ops.psi.contextual import ContextualPsi
+from ops.psi.psi import ContextualPsi
 from ops.reducers.grouped_moments import GroupedSums
 from tests.unit.small_models import CONFIGS, HEADS, LAYERS, VOCABULARY, WIDTH, make
 

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from ops.psi.clusters import centroids, superclusters
 from ops.psi.tables import EXAMPLES, cluster_rows, contextual_rows, token_rows, vocabulary_tables
-from ops.psi.vocabulary_clusters import centroids, superclusters
 from ops.reducers.grouped_moments import GroupedMoments
 from ops.schema import schema
 

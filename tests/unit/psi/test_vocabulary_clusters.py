@@ -1,6 +1,6 @@
 import numpy as np
 
-from ops.psi.vocabulary_clusters import (
+from ops.psi.clusters import (
     agreements,
     centroids,
     default_clusters,

@@ -104,7 +104,9 @@ def test_the_copy_s_memory_is_that_of_its_blocks(tmp_path: Path, monkeypatch: py
     shards = [random_sentences(i, 30) for i in range(4)]
     whole = open_corpus(tmp_path / "a", monkeypatch, *shards)
     (tmp_path / "small").mkdir()
-    build_copy(Store(str(tmp_path / "a" / "run")), "codes", tmp_path / "small", shards=1, block=7, names=2)
+    for name, value in (("SHARDS", 1), ("BLOCK", 7), ("WORDS", 2)):
+        monkeypatch.setattr(f"ops.sentences.build_copy.{name}", value)
+    build_copy(Store(str(tmp_path / "a" / "run")), "codes", tmp_path / "small")
     files = {p.name: p.read_bytes() for p in whole._folder.iterdir()}
     assert files == {p.name: p.read_bytes() for p in (tmp_path / "small").iterdir()}
     assert whole.documents == len({s.document for shard in shards for s in shard})

@@ -182,7 +182,9 @@ def test_a_window_is_annotated_sentence_by_sentence_and_keeps_its_words() -> Non
     assert [len(split(text)) for text in texts] == [3, 1, 1]
 
 
-def test_how_many_go_together_changes_nothing() -> None:
+def test_how_many_go_together_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     annotator = Annotator("english")
     texts = [long_text(5 + i % 40) for i in range(60)]
-    assert annotator.annotate(texts, together_letters=300) == annotator.annotate(texts)
+    expected = annotator.annotate(texts)
+    monkeypatch.setattr("ops.sentences.pipeline.TOGETHER_LETTERS", 300)
+    assert annotator.annotate(texts) == expected

@@ -42,29 +42,29 @@ def test_what_each_sentence_wins_and_is_annotated_as(tmp_path: Path, whole: bool
     store, lost = Store(str(tmp_path)), [3, 499]
     wins, sample = write_winners(store, lost)
     assert max(wins.values()) > 255, "a byte would hold them all"
-    marked = mark_sentences(store, Shards(N, 100), whole, size, 0)
-    assert marked.wins.dtype == np.int32
-    assert marked.wins.tolist() == [wins[i] for i in range(N)]
-    assert marked.wins.sum() == NEURONS * 2 * K
-    assert np.flatnonzero(marked.marks & WINNER).tolist() == sorted(wins)
-    baseline = np.flatnonzero(marked.marks & IN_BASELINE).tolist()
+    marks, counted = mark_sentences(store, Shards(N, 100), whole, size, 0)
+    assert counted.dtype == np.int32
+    assert counted.tolist() == [wins[i] for i in range(N)]
+    assert counted.sum() == NEURONS * 2 * K
+    assert np.flatnonzero(marks & WINNER).tolist() == sorted(wins)
+    baseline = np.flatnonzero(marks & IN_BASELINE).tolist()
     assert len(baseline) == (N - len(lost) if whole or size is None else size)
     assert not set(baseline) & set(lost)
-    selected = set(np.flatnonzero(marked.marks & SELECTED).tolist())
+    selected = set(np.flatnonzero(marks & SELECTED).tolist())
     assert selected == (set(range(N)) if whole else {*wins, *sample, *baseline})
 
 
 def test_winners_within_data_sets_are_annotated_and_win_nothing(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     wins, _ = write_winners(store, [3])
-    before = mark_sentences(store, Shards(N, 100), False, 60, 0, by_dataset=False)
+    before, wins_before = mark_sentences(store, Shards(N, 100), False, 60, 0, by_dataset=False)
     layout, ids = schema("topk_by_dataset"), [7, 400, 401, max(wins)]
     values = (1, 0, "top", "", 1, 0.5)
     rows = pa.table([pa.array([v] * len(ids)) for v in values] + [pa.array(ids)], names=layout.names)
     write_part(store, "topk_by_dataset", 0, layout, [rows], "f")
-    marked = mark_sentences(store, Shards(N, 100), False, 60, 0, by_dataset=True)
-    assert marked.wins.tolist() == before.wins.tolist()
-    assert np.array_equal(marked.marks & (IN_BASELINE | WINNER), before.marks & (IN_BASELINE | WINNER))
-    selected, of_before = (set(np.flatnonzero(own.marks & SELECTED).tolist()) for own in (marked, before))
+    marks, counted = mark_sentences(store, Shards(N, 100), False, 60, 0, by_dataset=True)
+    assert counted.tolist() == wins_before.tolist()
+    assert np.array_equal(marks & (IN_BASELINE | WINNER), before & (IN_BASELINE | WINNER))
+    selected, of_before = (set(np.flatnonzero(own & SELECTED).tolist()) for own in (marks, before))
     assert selected == of_before | set(ids)
-    assert mark_sentences(store, Shards(N, 100), False, 60, 0).marks.tolist() == before.marks.tolist()
+    assert mark_sentences(store, Shards(N, 100), False, 60, 0)[0].tolist() == before.tolist()

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.sentences.token_words import words_of_tokens
+from ops.sentences.word_spans import words_of_tokens
 
 CUTS = st.lists(st.integers(0, 30), unique=True, min_size=1).map(sorted)
 SPANS = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 30), st.integers(0, 5)).map(lambda s: (s[0], sum(s)))))

@@ -21,8 +21,11 @@ def parts(of: int) -> list[pa.Table]:
 
 
 @pytest.mark.parametrize(("of", "together"), [(1, 10), (7, 0), (60, 1 << 21)])
-def test_the_vocabulary_is_sorted_and_the_same_for_any_split(of: int, together: int) -> None:
-    found = vocabulary(reversed(parts(of)), KINDS, together)
+def test_the_vocabulary_is_sorted_and_the_same_for_any_split(
+    monkeypatch: pytest.MonkeyPatch, of: int, together: int
+) -> None:
+    monkeypatch.setattr("ops.sentences.vocabulary.TOGETHER", together)
+    found = vocabulary(reversed(parts(of)), KINDS)
     assert found["word"].to_pylist() == sorted({w for s in SENTENCES for w in s.words})
     assert found["tag"].to_pylist() == sorted({t for s in SENTENCES for t in s.tags or []})
     assert found["dataset"].to_pylist() == sorted({s.dataset for s in SENTENCES})
@@ -31,9 +34,12 @@ def test_the_vocabulary_is_sorted_and_the_same_for_any_split(of: int, together: 
 
 
 @pytest.mark.parametrize("together", [1 << 21, 10, 0])
-def test_places_lead_from_a_shard_s_codes_to_the_names_of_all(together: int, tmp_path: Path) -> None:
-    every = vocabulary(parts(7), KINDS, together)
-    found = pa.concat_tables(places(parts(7), every, together))
+def test_places_lead_from_a_shard_s_codes_to_the_names_of_all(
+    monkeypatch: pytest.MonkeyPatch, together: int, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ops.sentences.vocabulary.TOGETHER", together)
+    every = vocabulary(parts(7), KINDS)
+    found = pa.concat_tables(places(parts(7), every))
     assert found.num_rows == len(parts(7))
     for part, row in zip(parts(7), found.to_pylist(), strict=True):
         for kind in KINDS:
@@ -45,9 +51,10 @@ def test_places_lead_from_a_shard_s_codes_to_the_names_of_all(together: int, tmp
         assert file.read_row_group(3).to_pylist() == found.slice(3, 1).to_pylist()
 
 
-def test_groups_of_the_vocabulary_s_file_hold_one_kind_each(tmp_path: Path) -> None:
+def test_groups_of_the_vocabulary_s_file_hold_one_kind_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.sentences.vocabulary.GROUP_ROWS", 2)
     every = vocabulary(parts(60), KINDS)
-    write_vocabulary(every, tmp_path / "v", {b"a": b"b"}, group_rows=2)
+    write_vocabulary(every, tmp_path / "v", {b"a": b"b"})
     with pq.ParquetFile(tmp_path / "v") as file:
         groups = [file.read_row_group(i) for i in range(file.num_row_groups)]
         assert file.metadata.metadata[b"a"] == b"b"

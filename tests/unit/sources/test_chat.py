@@ -11,7 +11,7 @@ from ops.errors import InputError
 from ops.sources.chat import records_in
 from ops.sources.hub import check_columns, plain_batch
 from ops.sources.hub_spec import HubSpec
-from ops.sources.parquet import row_group_runs
+from ops.sources.parquet import PARQUET
 from ops.sources.pieces import check_source, extent_of, missing_column, piece_extent, pieces, read_piece
 from ops.sources.rows import Broken, Row
 from ops.sources.spec import parse_source
@@ -125,11 +125,13 @@ def test_a_column_of_other_lists_is_refused_by_its_type(tmp_path: Path) -> None:
         rows_of(write(tmp_path / "a.parquet", written(".parquet")), "talk")
 
 
-def test_conversations_of_the_hub_and_large_ones(tmp_path: Path) -> None:
+def test_conversations_of_the_hub_and_large_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.Table.from_pylist(TALKS)
     check_columns(HubSpec("org/set"), {field.name: field.type for field in table.schema}, "text")
     assert plain_batch(table, None, "text").schema.names == ["id", "messages"]
     long = [{"id": i, "messages": [{"role": "user", "content": f"{i} " * 2_000_000}]} for i in range(4)]
     path = write(tmp_path / "a.parquet", written(".parquet", long))
-    assert row_group_runs(path, 1 << 21) == [(i, i + 1, i) for i in range(4)]
+    monkeypatch.setattr("ops.sources.source_format.RANGE_BYTES", 1 << 21)
+    parts = PARQUET.split_file(path, 1)
+    assert parts == [{"first_group": i, "stop_group": i + 1, "first_row": i} for i in range(4)]
     assert records_in([*ROWS, Broken("", "a:2", "empty"), Row("x", "a:3", {"turn": "3"})]) == 4

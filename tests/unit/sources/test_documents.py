@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.sources import documents
-from ops.sources.documents import read_document
+from ops.sources import text as text_reader
 from ops.sources.pieces import check_source, pieces, read_piece
 from ops.sources.rows import Broken, Row
-from ops.sources.source_format import Reading
+from ops.sources.source import Reading
 from ops.sources.spec import parse_source
-from tests.unit.sources.files import write
+from ops.sources.text import read_document
+from tests.unit.sources.files import read, write
 
 WHOLE = Reading(documents=True)
 CODE = "def f():\r\n\treturn 1\n\n\n"
@@ -40,9 +40,9 @@ def test_records_stay_records_and_are_not_mixed_with_documents(tmp_path: Path) -
 
 
 def test_a_long_document_is_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "_MOST_CHARACTERS", 12)
+    monkeypatch.setattr(text_reader, "_MOST_CHARACTERS", 12)
     text = "one two\nthree\nfour five six seven\n"
-    rows = list(read_document(write(tmp_path / "a.txt", text)))
+    rows = list(read(read_document, write(tmp_path / "a.txt", text)))
     assert [row.text for row in rows] == ["one two\n", "three\n", "four five si", "x seven\n"]
     assert {row.doc_id for row in rows} == {"a.txt"}
 
@@ -50,8 +50,8 @@ def test_a_long_document_is_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest
 def test_damage_is_named(tmp_path: Path) -> None:
     data = gzip.compress(bytes(range(32, 127)) * 5_000, compresslevel=1)
     path = write(tmp_path / "a.py.gz", data[: len(data) // 2])
-    *_, text, lost = read_document(path, on_error="reject")
+    *_, text, lost = read(read_document, path, on_error="reject")
     assert len(text.text) > 1_000
     assert lost == Broken("", "a.py.gz", "broken")
     with pytest.raises(InputError, match=r"a\.py\.gz: at its end: .*--on-error reject"):
-        list(read_document(path))
+        list(read(read_document, path))

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.sources.pieces import extent_of, piece_extent, pieces, read_piece
-from ops.sources.source_format import Piece
+from ops.sources.source import Piece
 from ops.sources.spec import parse_source
 
 TEXTS = [f"Line {i} has {'some ' * (i % 7)}words." for i in range(400)]
@@ -54,6 +54,7 @@ def test_a_damaged_compressed_file_has_an_extent_and_is_refused_by_who_reads_it(
     path.write_bytes(data)
     (piece,) = pieces(parse_source(str(path)))
     assert piece_extent(piece) == len(data)
+    assert 0 <= extent_of(piece, list(read_piece(piece, on_error="reject"))) < len(data)
 
 
 def test_modules_up_to_the_last_row_s() -> None:

@@ -1,7 +1,7 @@
 """Arbitrary bytes through every reader: nothing but `InputError` and valid rows may come out."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,21 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ops.errors import InputError
-from ops.sources.arrow_file import read_arrow
+from ops.sources.arrow import read_arrow
 from ops.sources.arrow_rows import batch_rows, is_scalar, is_string
 from ops.sources.csv import read_csv
-from ops.sources.documents import read_document
 from ops.sources.hub import check_columns, plain_batch, preset_batch
 from ops.sources.hub_spec import HubSpec
-from ops.sources.json_array import read_json
-from ops.sources.jsonl import read_jsonl
-from ops.sources.paragraphs import read_paragraphs
+from ops.sources.json import read_json, read_jsonl
 from ops.sources.parquet import read_parquet
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, Row
-from ops.sources.txt import read_txt
+from ops.sources.source import SourceFile
+from ops.sources.source_format import Rows
+from ops.sources.text import read_document, read_paragraphs, read_txt
 
-Reader = Callable[..., Iterator[Row | Broken]]
 BITS = st.sampled_from(
     [
         *(b"text", b",", b'"', b"\n", b"\r\n", b"\r", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf"),
@@ -51,11 +49,11 @@ def _check_values(rows: list[Row | Broken]) -> None:
             assert row.reason in {"empty", "invalid_text", "broken", "no_role", "not_text"}
 
 
-def _check(reader: Reader, path: Path) -> list[Row | Broken]:
+def _check(reader: Callable[..., Rows], path: Path) -> list[Row | Broken]:
     rows: list[Row | Broken] = []
     message = path.name
     try:
-        rows.extend(reader(str(path), on_error="reject"))
+        rows.extend(reader(SourceFile(str(path), on_error="reject")))
     except InputError as error:
         message = str(error)
     assert "\n" not in message
@@ -74,7 +72,7 @@ def _check(reader: Reader, path: Path) -> list[Row | Broken]:
 )
 @given(content=CONTENT)
 @SETTINGS
-def test_arbitrary_bytes(tmp_path: Path, reader: Reader, name: str, content: bytes) -> None:
+def test_arbitrary_bytes(tmp_path: Path, reader: Callable[..., Rows], name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     _check(reader, path)

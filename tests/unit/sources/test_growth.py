@@ -7,11 +7,12 @@ from ops.errors import InputError
 from ops.sources.growth import MOST_GROWTH, MOST_ROWS, Growth
 
 
-def test_a_compressed_file_of_nothing_ends_by_name(tmp_path: Path) -> None:
+def test_a_compressed_file_of_nothing_ends_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"a\n" * 100_000))
     bound = MOST_GROWTH * path.stat().st_size
-    found = Growth(str(path), least_characters=1_000)
+    monkeypatch.setattr("ops.sources.growth.LEAST_CHARACTERS", 1_000)
+    found = Growth(str(path))
     found.check(9, bound, 0)
     found.check(99_999, 10 * bound, 1)
     found.check(10 * MOST_ROWS, 10 * bound, 1_000)

@@ -8,7 +8,7 @@ import pytest
 
 from ops.sources.pieces import missing_column, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
-from ops.sources.source_format import Source
+from ops.sources.source import Source
 from ops.sources.spec import parse_source
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.sources import paragraphs
-from ops.sources.paragraphs import hard_broken, has_hard_breaks, read_paragraphs
+from ops.sources import text as text_reader
 from ops.sources.pieces import extent_of, piece_extent, pieces, read_piece
 from ops.sources.rows import Broken, Row
-from ops.sources.source_format import Reading
+from ops.sources.source import Reading
 from ops.sources.spec import parse_source
-from tests.unit.sources.files import write
+from ops.sources.text import hard_broken, has_hard_breaks, read_paragraphs
+from tests.unit.sources.files import read, write
 
 BOOK = Reading(paragraphs=True)
 PARAGRAPHS = [
@@ -23,12 +23,12 @@ PARAGRAPHS = [
 
 def test_blank_lines_separate_rows_and_line_ends_become_spaces(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", b"\xef\xbb\xbf\r\nOne\r\nand two.\r\n \t\r\n\r\n  Three\n\xff\n\nFour\n  five")
-    assert list(read_paragraphs(path)) == [
+    assert list(read(read_paragraphs, path)) == [
         Row("One and two.", "a.txt:0", {}),
         Broken("Three \ufffd", "a.txt:0", "invalid_text"),
         Row("Four five", "a.txt:0", {}),
     ]
-    assert list(read_paragraphs(write(tmp_path / "a.txt", "\n\n"))) == []
+    assert list(read(read_paragraphs, write(tmp_path / "a.txt", "\n\n"))) == []
 
 
 def test_a_document_is_a_file_or_forty_paragraphs(tmp_path: Path) -> None:
@@ -53,16 +53,16 @@ def test_rows_of_other_files_do_not_change(tmp_path: Path) -> None:
 def test_a_long_paragraph_is_cut_at_a_line_end_and_damage_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paragraphs, "_MOST_CHARACTERS", 10)
+    monkeypatch.setattr(text_reader, "_MOST_CHARACTERS", 10)
     path = write(tmp_path / "a.txt", "one two\nthree four\nfive six\nseven\n\neight")
-    assert [row.text for row in read_paragraphs(path)] == ["one two three four", "five six seven", "eight"]
+    assert [row.text for row in read(read_paragraphs, path)] == ["one two three four", "five six seven", "eight"]
     data = gzip.compress("\n\n".join(PARAGRAPHS * 20).encode())
     path = write(tmp_path / "a.txt.gz", data[: len(data) // 2])
-    *rows, lost = read_paragraphs(path, on_error="reject")
+    *rows, lost = read(read_paragraphs, path, on_error="reject")
     assert isinstance(lost, Broken)
     assert (lost.reason, len(rows) > 10) == ("broken", True)
     with pytest.raises(InputError, match=rf"a\.txt\.gz: after paragraph {len(rows)}: .*--on-error reject"):
-        list(read_paragraphs(path))
+        list(read(read_paragraphs, path))
 
 
 @pytest.mark.parametrize("reading", [BOOK, Reading(documents=True)])

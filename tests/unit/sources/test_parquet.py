@@ -10,6 +10,7 @@ import pytest
 from ops.errors import InputError
 from ops.sources.parquet import read_parquet
 from ops.sources.rows import Broken, Row
+from tests.unit.sources.files import read
 
 
 def _write(path: Path, table: pa.Table, **options: object) -> str:
@@ -23,14 +24,14 @@ def test_every_type_of_text(tmp_path: Path) -> None:
     for column in (*(text.cast(kind) for kind in kinds), text.dictionary_encode()):
         path = _write(tmp_path / "a.parquet", pa.table({"text": column}))
         expected = [Row("é", "a.parquet:0", {}), Broken("", "a.parquet:1", "empty"), Row("b", "a.parquet:2", {})]
-        assert list(read_parquet(path)) == expected, column.type
+        assert list(read(read_parquet, path)) == expected, column.type
 
 
 def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     values = pa.array([b"good", b"\xff", b"a\0", None, b" "])
     unchecked = pa.Array.from_buffers(pa.string(), 5, values.buffers())
     path = _write(tmp_path / "a.parquet", pa.table({"text": unchecked, "m": unchecked, "doc_id": unchecked}))
-    rows = list(read_parquet(path))
+    rows = list(read(read_parquet, path))
     assert rows[0] == Row("good", "good", {"m": "good"})
     reasons = [row.reason for row in rows[1:] if isinstance(row, Broken)]
     assert reasons == ["invalid_text", "invalid_text", "empty", "empty"]
@@ -60,7 +61,7 @@ def test_scalars_become_metadata(tmp_path: Path) -> None:
     table = pa.table(
         {"text": ["a", "b"], "doc_id": pa.array([7, None]), **{name: c for name, (c, _) in columns.items()}}
     )
-    first, second = read_parquet(_write(tmp_path / "a.parquet", table))
+    first, second = read(read_parquet, _write(tmp_path / "a.parquet", table))
     assert second == Row("b", "a.parquet:1", {})
     assert first == Row("a", "7", {name: text for name, (_, text) in columns.items() if text is not None})
 
@@ -74,7 +75,7 @@ def test_an_unusable_text_column(tmp_path: Path) -> None:
     for columns, message in tables:
         path = _write(tmp_path / "a.parquet", pa.table(columns))
         with pytest.raises(InputError, match=rf"a\.parquet: .*{message}"):
-            list(read_parquet(path, on_error="reject"))
+            list(read(read_parquet, path, on_error="reject"))
 
 
 def test_a_truncated_file(tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_a_truncated_file(tmp_path: Path) -> None:
     for size, message in ((0, "is empty"), (20, "not a complete Parquet file"), (-9, "not a complete")):
         path.write_bytes(whole[:size])
         with pytest.raises(InputError, match=message):
-            list(read_parquet(str(path), on_error="reject"))
+            list(read(read_parquet, str(path), on_error="reject"))
 
 
 def test_a_damaged_row_group_is_recorded_row_by_row(tmp_path: Path) -> None:
@@ -93,21 +94,22 @@ def test_a_damaged_row_group_is_recorded_row_by_row(tmp_path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content.replace(b"sentence 15", b"sentence xx"))
     with pytest.raises(InputError, match=r"a\.parquet: row group 1 \(rows 10 to 19\): .*--on-error reject"):
-        list(read_parquet(str(path)))
-    rows = list(read_parquet(str(path), on_error="reject"))
+        list(read(read_parquet, str(path)))
+    rows = list(read(read_parquet, str(path), on_error="reject"))
     assert [row.doc_id for row in rows] == [f"a.parquet:{number}" for number in range(30)]
     assert [isinstance(row, Broken) for row in rows] == [False] * 10 + [True] * 10 + [False] * 10
 
 
-def test_large_rows_come_in_small_batches(tmp_path: Path) -> None:
+def test_large_rows_come_in_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.sources.parquet._BATCH_BYTES", 1000)
     texts = [f"{number} " + "x" * 600 for number in range(5)]
     path = _write(tmp_path / "a.parquet", pa.table({"text": texts}))
-    assert [row.text for row in read_parquet(path, batch_bytes=1000)] == texts
+    assert [row.text for row in read(read_parquet, path)] == texts
 
 
 def test_a_failure_of_the_storage_is_not_taken_for_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _write(tmp_path / "a.parquet", pa.table({"text": ["a"] * 10}), row_group_size=5)
-    reader = read_parquet(path, on_error="reject")
+    reader = read(read_parquet, path, on_error="reject")
     next(reader)
 
     def fail(self: object, size: int = -1) -> bytes:

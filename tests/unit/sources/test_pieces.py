@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
-from ops.sources import file_format
-from ops.sources.docstrings import packages as pydocs
+from ops.sources import docstrings as pydocs
+from ops.sources import source_format
 from ops.sources.pieces import check_source, named_apart, piece_extent, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
-from ops.sources.source_format import Piece
+from ops.sources.source import Piece
 from ops.sources.spec import parse_source
 from ops.sources.text_format import line_ranges
-from tests.unit.sources.files import write
+from tests.unit.sources.files import pieces_of, write
 
 NAMES = [
     *("a\nb", "-dash", "a#b?c", "a%20b%", "[ab]*", "a:b=c", " a  b ", "a'b\"c", "a\\b\tc\r", "L" * 240),
@@ -79,7 +79,7 @@ def test_runs_of_row_groups_give_the_rows_of_the_file(tmp_path: Path) -> None:
     assert rows[98] == Row("text 98 ", "a.parquet:98", {})
     for groups, expected in ((1, 15), (3, 5), (4, 4), (15, 1)):
         size = sum(metadata.row_group(group).total_byte_size for group in range(groups))
-        parts = pieces(source, size - 40)
+        parts = pieces_of(source, size - 40)
         assert len(parts) == expected
         assert [part.index for part in parts] == list(range(len(parts)))
         assert all(Piece(**json.loads(json.dumps(asdict(part)))) == part for part in parts)
@@ -93,7 +93,7 @@ def test_runs_of_row_groups_give_the_rows_of_the_file(tmp_path: Path) -> None:
 def test_a_source_of_few_files_has_enough_pieces_for_all_to_end_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, least: int
 ) -> None:
-    monkeypatch.setattr(file_format, "LEAST_BYTES", 100)
+    monkeypatch.setattr(source_format, "LEAST_BYTES", 100)
     for number in range(files):
         texts = [f"{number}-{row} ".ljust(30, "x") for row in range(200)]
         pq.write_table(pa.table({"text": texts}), tmp_path / f"{number:02}.parquet", row_group_size=5)
@@ -217,7 +217,7 @@ def test_ranges_of_lines_give_the_rows_of_the_file(tmp_path: Path, suffix: str, 
     rows = list(read_piece(whole, on_error="reject"))
     assert len(rows) > 20
     for size in (1, 7, 40, 100, len(content) // 2):
-        parts = pieces(source, size)
+        parts = pieces_of(source, size)
         assert [part.index for part in parts] == list(range(len(parts)))
         assert 1 < len(parts) <= len(content) // size + 1
         spans = [(part.part["first_byte"], part.part["stop_byte"]) for part in parts]
@@ -226,7 +226,7 @@ def test_ranges_of_lines_give_the_rows_of_the_file(tmp_path: Path, suffix: str, 
         assert all(content[first - 1 : first] == b"\n" for first, _ in spans[1:])
         assert [row for part in parts for row in read_piece(part, on_error="reject")] == rows
         assert sum(piece_extent(part) or 0 for part in parts) == len(content)
-    (alone,) = pieces(source, len(content))
+    (alone,) = pieces_of(source, len(content))
     assert alone == whole
 
 
@@ -235,7 +235,7 @@ def test_ranges_by_a_uri_and_longer_lines_than_a_block(tmp_path: Path) -> None:
     source = parse_source(path.as_uri())
     rows = list(read_piece(pieces(source)[0]))
     for size in (1, 5, 50):
-        assert [row for part in pieces(source, size) for row in read_piece(part)] == rows
+        assert [row for part in pieces_of(source, size) for row in read_piece(part)] == rows
         assert line_ranges(str(path), size, block_bytes=8) == line_ranges(str(path), size)
 
 
@@ -243,11 +243,11 @@ def test_what_cannot_be_cut_is_one_piece(tmp_path: Path) -> None:
     quoted = write(tmp_path / "a.csv", b'text\n"a\nb"\n' * 50)
     packed = write(tmp_path / "b.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 500, 0))
     for path in (quoted, packed):
-        assert len(pieces(parse_source(path), 10)) == 1
+        assert len(pieces_of(parse_source(path), 10)) == 1
 
 
 def test_a_key_that_is_missing_amid_a_file_is_no_missing_column(tmp_path: Path) -> None:
     lines = [b'{"text": "a"}\n', *[b'{"other": 1}\n'] * 400]
     source = parse_source(write(tmp_path / "a.jsonl", b"".join(lines)))
     (whole,) = pieces(source)
-    assert [row for part in pieces(source, 500) for row in read_piece(part)] == list(read_piece(whole))
+    assert [row for part in pieces_of(source, 500) for row in read_piece(part)] == list(read_piece(whole))

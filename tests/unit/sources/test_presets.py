@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
-from ops.sources import hub_format
+from ops.sources import hub as hub_format
 from ops.sources import hub_spec as hub
 from ops.sources.hub import column_types
 from ops.sources.pieces import check_source, pieces, read_piece, source_fingerprint
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, Row
-from ops.sources.source_format import Piece, Source
+from ops.sources.source import Piece, Source
 from ops.sources.spec import parse_source
 from tests.conftest import ROOT
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.sources.source_format import Source
+from ops.sources.source import Source
 from ops.sources.spec import parse_source
 from tests.unit.sources.files import write
 

@@ -13,8 +13,7 @@ from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import ModelFacts, read_facts
 from ops.model.pooling import POOLS
 from ops.model.tokenizer import PlacedTokens, Tokenizer
-from ops.sentences.token_words import words_of_tokens
-from ops.sentences.word_spans import word_spans
+from ops.sentences.word_spans import word_spans, words_of_tokens
 from ops.tokens.partial_file import piece_rows, token_rows
 from ops.tokens.read_tokens import beyond, read_tokens
 from ops.tokens.winners import SCHEMA, Winners, place_winners

@@ -1,4 +1,4 @@
-from ops.english.training.raw import raw_text
+from ops.english.training.evaluation import raw_text
 
 
 def test_text_is_spaced_as_written():

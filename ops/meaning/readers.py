@@ -1,0 +1,172 @@
+"""Models that read sentences: mean states, states at blanks, and the predictions of the models' own heads."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from ops.arrays import Float32s, Int64s
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import length_batches, pad
+from ops.model.check_states import lengths_of_batches
+from ops.model.direction import is_decoder
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer, Tokens
+
+_LOGITS_BUDGET = 512  # maximum tokens of a batch whose logits over the vocabulary are in memory at once
+
+
+class ModelReader:
+    """A model that reads sentences in batches.
+
+    Creating a reader sets how torch computes in this process (`ops.model.numerics`).
+
+    Args:
+        facts, tokenizer: the model and its tokenizer.
+        device, dtype, threads, token_budget: the device, arithmetic and number of threads of the model, and the maximum
+            number of tokens of a batch.
+
+    Raises:
+        InputError: the model cannot be loaded, or the states that are read differ from the model's own hidden states.
+    """
+
+    def __init__(
+        self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int | None, token_budget: int
+    ) -> None:
+        self.tokenizer, self.token_budget, self.facts = tokenizer, token_budget, facts
+        self.layers, self.width = facts.layers, facts.width
+        self.scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
+        self.lengths = lengths_of_batches(self.scorer, tokenizer)
+
+    def batches(self, tokens: Iterable[Tokens], most: int | None = None) -> Iterator[Int64s]:
+        """Return the row indices of each batch; it has at most `most` tokens, if that is less than the budget."""
+        lengths = np.array([len(own.ids) for own in tokens], np.int64)
+        return length_batches(lengths, min(self.token_budget, most or self.token_budget), self.lengths)
+
+
+class Masked(NamedTuple):
+    """A sentence with masked tokens: the tokens given to the model, the masked positions, and the original tokens."""
+
+    tokens: Tokens
+    places: list[int]
+    truth: list[int]
+
+
+class SentenceReader(ModelReader):
+    """Reads the states of sentences, and has the model's own heads predict next sentences and masked tokens.
+
+    A sentence's state is the mean over its tokens, including special tokens.
+    """
+
+    def read(self, tokens: Sequence[Tokens], layers: list[int] | None = None) -> Float32s:
+        """Return the states of sentences, `[sentences, layers, width]` float32.
+
+        Args:
+            layers: the layers to return, from 1; None for all.
+        """
+        wanted = layers or list(range(1, self.layers + 1))
+        states = np.zeros((len(tokens), len(wanted), self.width), np.float32)
+        for rows in self.batches(tokens):
+            of_layers = self.scorer.score([tokens[row] for row in rows])
+            for i, layer in enumerate(wanted):
+                states[rows, i] = of_layers[layer - 1].cpu().numpy()
+        return states
+
+    @torch.inference_mode()
+    def next_scores(self, head: torch.nn.Module, first: list[str], second: list[str]) -> Float32s:
+        """Return the confidence of the model with its head that each second sentence is the next one, `[pairs]`.
+
+        The confidence is the difference of the head's two logits; a value above 0 predicts IsNext (Devlin et al. 2019).
+        """
+        pairs = self.tokenizer.encode_pairs(first, second)
+        scores = np.zeros(len(pairs), np.float32)
+        for rows in self.batches(tokens for tokens, _ in pairs):
+            ids, real, _ = pad([pairs[row][0] for row in rows], self.tokenizer.pad_id, self.scorer.device)
+            types = torch.zeros_like(ids)
+            for i, row in enumerate(rows):
+                types[i, : len(pairs[row][1])] = torch.tensor(pairs[row][1], device=ids.device)
+            logits = head(input_ids=ids, attention_mask=real.long(), token_type_ids=types).logits.float()
+            scores[rows] = (logits[:, 0] - logits[:, 1]).cpu().numpy()
+        return scores
+
+    @torch.inference_mode()
+    def masked_ranks(self, head: torch.nn.Module, masked: list[Masked]) -> tuple[Int64s, Float32s]:
+        """Return the rank (1 for the most likely token) and the probability of the true token at each masked position.
+
+        The ranks, `[places]` int64, and the probabilities, `[places]` float32, are in the order of the sentences. A tie
+        with another token does not make the rank worse.
+        """
+        starts = np.cumsum([0, *(len(m.places) for m in masked)])
+        ranks, probability = np.zeros(starts[-1], np.int64), np.zeros(starts[-1], np.float32)
+        for rows in self.batches((m.tokens for m in masked), _LOGITS_BUDGET):
+            ids, real, _ = pad([masked[row].tokens for row in rows], self.tokenizer.pad_id, self.scorer.device)
+            logits = head(input_ids=ids, attention_mask=real.long()).logits
+            for i, row in enumerate(rows):
+                at_places = logits[i, masked[row].places].float()
+                true = at_places.gather(1, torch.tensor(masked[row].truth, device=ids.device)[:, None])
+                span = slice(starts[row], starts[row + 1])
+                ranks[span] = ((at_places > true).sum(1) + 1).cpu().numpy()
+                probability[span] = (true[:, 0] - at_places.logsumexp(1)).exp().cpu().numpy()
+        return ranks, probability
+
+
+class Blank(NamedTuple):
+    """A sentence with a blank: its tokens, and the index of the token whose state is read."""
+
+    tokens: Tokens
+    place: int
+
+
+class BlankReader(ModelReader):
+    """Reads sentences in which a word is replaced by the mask token.
+
+    A model without a mask token reads only the words before the blank. The tokenizer must report the positions of
+    tokens.
+    """
+
+    @cached_property
+    def mask(self) -> int | None:
+        """The id of the mask token; None for a decoder and for a model without one."""
+        return None if self.tokenizer.mask_id is None or is_decoder(self.facts) else self.tokenizer.mask_id
+
+    def blanks(self, texts: list[str], spans: list[tuple[int, int]]) -> list[Blank | None]:
+        """Return each sentence with the characters of its span blanked; None if nothing is left to read.
+
+        This happens if the blank was cut off or, without a mask token, if the word is the first one.
+        """
+        if self.mask is None:
+            return [self._last_token(text[:start].rstrip()) for text, (start, _) in zip(texts, spans, strict=True)]
+        found: list[Blank | None] = []
+        for (tokens, _, places), (start, stop) in zip(self.tokenizer.encode_with_spans(texts), spans, strict=True):
+            word = [i for i, place in enumerate(places) if place is not None and place[0] < stop and start < place[1]]
+            if word:
+                blank = slice(word[0], word[-1] + 1)
+                tokens.ids[blank], tokens.added[blank] = [self.mask], [0]
+            found.append(Blank(tokens, word[0]) if word else None)
+        return found
+
+    def _last_token(self, text: str) -> Blank | None:
+        (tokens,) = self.tokenizer.encode([text])
+        own = [i for i, added in enumerate(tokens.added) if not added]
+        return Blank(tokens, own[-1]) if own and not tokens.cut else None
+
+    def read(self, blanks: list[Blank]) -> Float32s:
+        """Return the states at the blanks, `[blanks, layers, width]` float32."""
+        states = np.zeros((len(blanks), self.layers, self.width), np.float32)
+        for rows in self.batches(blank.tokens for blank in blanks):
+            at = torch.tensor([blanks[row].place for row in rows], device=self.scorer.device)
+            take = partial(_states_at, torch.arange(len(rows), device=self.scorer.device), at)
+            of_layers = self.scorer.read_tokens([blanks[row].tokens for row in rows], [take] * self.layers)
+            states[rows] = torch.stack(of_layers, 1).numpy()
+        return states
+
+
+def _states_at(sentence: torch.Tensor, token: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+    return states[sentence, token].float().cpu()
+
+
+def own_ids(tokens: Tokens) -> list[int]:
+    """Return the ids of a sentence without the tokens that the tokenizer added."""
+    return [number for number, added in zip(tokens.ids, tokens.added, strict=True) if not added]

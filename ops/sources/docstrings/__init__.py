@@ -1,1 +1,0 @@
-"""Docstrings of installed Python packages as a source of text."""

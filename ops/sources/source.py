@@ -1,0 +1,118 @@
+"""What is read: a source, its pieces, a file, and the options of reading.
+
+This module imports nothing heavy, because `--help` needs the options and must be fast.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ops.errors import InputError
+from ops.sources.rows import Broken, OnError, excerpt
+
+if TYPE_CHECKING:
+    from ops.sources.hub_spec import HubSpec
+
+Part = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the files of sources are read, if not in the usual way.
+
+    Attributes:
+        paragraphs: whether the rows of a text file are its paragraphs instead of its lines.
+        documents: whether every file of text is one document, whose white space is kept.
+        delimiter: the character between the cells of CSV; empty if it is found from the header.
+    """
+
+    paragraphs: bool = False
+    documents: bool = False
+    delimiter: str = ""
+
+
+USUAL = Reading()
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source of sentences: its dataset's name, the kind of its format, and its files or its hub dataset.
+
+    Attributes:
+        options: entries of the part of every piece.
+    """
+
+    spec: str
+    dataset: str
+    kind: str
+    files: tuple[str, ...]
+    hub: HubSpec | None = None
+    options: Part = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The part of a source that one worker reads at a time: a file, a part of a file, a package, or a hub shard.
+
+    Attributes:
+        dataset: name of the source's dataset.
+        kind: the kind of the source.
+        file: the file, the package, or the dataset's id on the hub.
+        name: the piece's name in `doc_id`.
+        index: the piece's index in its source, counted from 0.
+        part: the part of the file, in values that JSON can store and that only the format interprets; empty for the
+            complete file.
+        documents: the prefix of every `doc_id`; not empty if several sources have the same dataset name.
+    """
+
+    dataset: str
+    kind: str
+    file: str
+    name: str
+    index: int
+    part: Part = field(default_factory=dict)
+    documents: str = ""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file (or shard) as its reader takes it.
+
+    Attributes:
+        path: the file, as error messages name it.
+        text_column: the column or key of the text; a format without columns does not use it.
+        on_error: under `fail`, damage is an `InputError`; under `reject`, it is a `broken` row.
+        name: the file's name in `doc_id`; by default its own name.
+    """
+
+    path: str
+    text_column: str = "text"
+    on_error: OnError = "fail"
+    name: str = ""
+
+    @property
+    def document(self) -> str:
+        """The `doc_id` of the complete file."""
+        return self.name or os.path.basename(self.path)
+
+    def doc_id(self, number: int) -> str:
+        """Return the `doc_id` of a row without one, or of a block of rows, counted from 0."""
+        return f"{self.document}:{number}"
+
+    def broken(self, place: str, found: str, doc_id: str, text: str = "") -> Broken:
+        """Return the record of a row whose structure is broken under `reject`, or raise an error under `fail`.
+
+        Args:
+            place: the place in the file.
+            found: a description of the damage.
+            doc_id: the row's `doc_id`.
+            text: the part of the row's text that could be read.
+
+        Raises:
+            InputError: under `fail`; the message names the place.
+        """
+        if self.on_error == "fail":
+            raise InputError(f"{self.path}: {place}: {found}; repair the file, or skip the rest with --on-error reject")
+        return Broken(excerpt(text), doc_id, "broken")
