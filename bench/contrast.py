@@ -10,7 +10,8 @@ unit has q < 0.05, which should be at most 9 %.
 
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -22,43 +23,38 @@ from jobs.run_folder.run import Run
 from ops.arrays import Float32s
 from ops.compare.activation_vectors import layer_activations
 from ops.contrast.groups import Contrast
-from ops.contrast.permutations import Permutations
+from ops.contrast.permutations import Permutations, with_permuted_labels
 from ops.contrast.probes import layer_probe, rotated_probes, unit_probes, word_probe
-from ops.contrast.units import Matched, separation, with_permuted_labels
+from ops.contrast.units import separation
 from ops.explain.rotation import rotated
 from ops.statistics.false_discovery import q_values
 from ops.topk.neurons import read_neurons
 from ops.topk.silent import read_silent
-
-Found = TypeVar("Found")
 
 
 def time_parts(one: Contrast, layers: dict[int, Float32s], texts: list[str], probes: bool) -> dict[str, float]:
     """Return the seconds of processor time of each part of a contrast over all layers."""
     seconds: dict[str, float] = {}
 
-    def timed(part: str, do: Callable[[], Found]) -> Found:
+    def timed(part: str, do: Callable[[], Any]) -> None:
         began = time.process_time()
-        found = do()
+        do()
         seconds[part] = seconds.get(part, 0.0) + time.process_time() - began
-        return found
 
-    matched, permutations = Matched.of(one), Permutations.of(one, 0)
+    parts: dict[str, Callable[[int, Float32s], Any]] = {
+        "units": lambda _, values: separation(one, values),
+        "units and permutations": lambda _, values: separation(one, values, Permutations.of(one, 0)),
+        "rotated control": lambda layer, values: separation(one, rotated(values, layer, 0, 0, values.shape[1])),
+    }
+    if probes:
+        parts |= {
+            "probes of units": lambda _, values: unit_probes(one, values),
+            "probes of rotations": lambda layer, values: rotated_probes(one, values, 0, layer),
+            "probes of layers": lambda _, values: layer_probe(one, values),
+        }
     for layer, values in layers.items():
-        width = values.shape[1]
-        timed("units", lambda: separation(one, matched, lambda a, b: values[:, a:b], width, None, False))  # noqa: B023
-        timed(
-            "units and permutations",
-            lambda: separation(one, matched, lambda a, b: values[:, a:b], width, permutations, False),  # noqa: B023
-        )
-        timed(
-            "rotated control",
-            lambda: separation(one, matched, lambda a, b: rotated(values, layer, 0, a, b), width, None, False),  # noqa: B023
-        )
-        if probes:
-            timed("probes of units", lambda: unit_probes(one, values))  # noqa: B023
-            timed("probes of rotations", lambda: rotated_probes(one, values, 0, layer))  # noqa: B023
-            timed("probes of layers", lambda: layer_probe(one, values))  # noqa: B023
+        for part, do in parts.items():
+            timed(part, partial(do, layer, values))
     if probes:
         timed("probe of words", lambda: word_probe(one, texts))
     return {part: round(own, 2) for part, own in seconds.items()}
@@ -68,14 +64,8 @@ def calibrate(one: Contrast, layers: dict[int, Float32s], permutations: int) -> 
     """Return how often units of permuted labels are significant."""
     shares, found = [], 0
     for seed in range(permutations):
-        own = with_permuted_labels(one, Permutations.of(one, seed), seed)
-        matched = Matched.of(own)
-        p = np.concatenate(
-            [
-                separation(own, matched, lambda a, b: values[:, a:b], values.shape[1], None, False).p  # noqa: B023
-                for values in layers.values()
-            ]
-        )
+        own = with_permuted_labels(one, seed)
+        p = np.concatenate([separation(own, values).p for values in layers.values()])
         shares.append(float((p < 0.05).mean()))
         found += bool((q_values(p) < 0.05).any())
     return {"permutations": permutations, "share": round(float(np.mean(shares)), 4), "found": found}
@@ -96,7 +86,7 @@ def measure(
     run = Run(out, create=False)
     config = ContrastConfig.model_validate({"out": out, "by": (by,)})
     sentences = read_sentences(config, run)
-    one = contrasts_of(config, sentences)[0][0]
+    one = contrasts_of(config, [sentences])[0][0]
     texts = [sentences["text"][row].as_py() for row in one.rows.tolist()]
     neurons = read_neurons(run.store)
     heard = ~read_silent(run.store, neurons)

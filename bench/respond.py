@@ -32,11 +32,10 @@ CLEAR = Path("/proc/self/clear_refs")  # 5 sets the highest resident memory back
 
 def respond_to(responder: Responder, texts: list[str]) -> int:
     """Do all that `atlas respond` does with some texts, and return the number of listed neurons."""
-    own, neurons = responder.reader.read(texts), responder.corpus.neurons
-    known = responder.sentences_of(own)
+    own, neurons = responder.read(texts), responder.corpus.neurons
     common = Common(len(neurons), responder.corpus.seed)
-    measured = responder.measure(own, responder.score(own), known, common)
-    facts = responder.facts(own, measured, known, np.arange(len(neurons)), TOP)
+    measured = responder.measure(own, responder.score(own), common)
+    facts = responder.facts(own, measured, np.arange(len(neurons)), TOP)
     return sum(len(text["rows"]) for text in facts)
 
 

@@ -66,7 +66,6 @@ def run_all(folder: Path) -> None:
     explain_what_is_plain()
     pool_features()
     separate_groups()
-    place_activations()
 
 
 def pool_features() -> None:
@@ -91,20 +90,6 @@ def separate_groups() -> None:
     from ops.contrast.probes import training_areas
 
     training_areas(np.arange(6, dtype=np.float32).reshape(3, 2), np.array([True, False, True]))
-
-
-def place_activations() -> None:
-    """Place activations of two units in their distributions, the second of them alone, as of a layer."""
-    import numpy as np
-
-    from ops.respond.tails import Distributions
-
-    zeros, ends = np.zeros((2, 2), np.float32), np.array([[0, 1, 2], [0, 1, 2]], np.float32)
-    edges, above = np.zeros((2, 1), np.float32), np.ones((2, 3), np.int64)
-    edges.setflags(write=False)  # as they are in a table
-    known = Distributions(1, False, zeros[0], zeros[0], edges, ends, above, zeros, {}, zeros[0] > 0)
-    known.at_least(zeros, slice(None))
-    known.add_sentences(zeros[:1, :1], slice(1, 2), 0.01, np.zeros(1, np.int64), np.full((1, 2), np.inf))
 
 
 def explain_what_is_plain() -> None:

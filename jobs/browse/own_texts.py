@@ -9,7 +9,6 @@ from jobs.run_folder.run import RunReader
 from ops.errors import InputError
 from ops.report.own_text import with_own_text
 from ops.report.served_pages import Page, Pages
-from ops.respond.findings import Explained
 from ops.respond.said import legend, said_of_text
 
 MOST_CHARACTERS = 2_000
@@ -65,8 +64,7 @@ class OwnTexts:
             self._responder, self._pages = None, None
             self._responder = Responder(RunReader(self._out, create=False))
         if self._pages is not pages:
-            tables = pages.facts.tables
-            self._responder.corpus = replace(self._responder.corpus, tables=tables)
-            self._responder.explained = Explained(tables, pages.facts.table_names)
+            tables, names = pages.facts.tables, pages.facts.table_names
+            self._responder.corpus = replace(self._responder.corpus, tables=tables, names=names)
             self._pages = pages
         return self._responder

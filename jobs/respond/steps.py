@@ -5,11 +5,8 @@ import json
 import os
 import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +22,20 @@ from jobs.respond.job import TOP, RespondConfig
 from jobs.run_folder.run import RunReader
 from jobs.stage.checks import model_of_topk
 from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
+from jobs.stage.placement import Placement, run_scoring
 from ops.arrays import Float32s, Int64s
-from ops.corpus.token_windows import window_size
 from ops.errors import InputError
 from ops.facts.text import wrap
-from ops.model.activations import ScoreOptions
+from ops.model.activations import Scorer
 from ops.model.batches import ON_CPU, Lengths, batch_lengths
 from ops.model.numerics import TF32
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.respond.common import Common
-from ops.respond.findings import Explained, add_peaks, common_facts, text_facts, unit_rows
-from ops.respond.measure import Corpus, Measured, measure, text_tails
+from ops.respond.corpus import Corpus
+from ops.respond.findings import add_peaks, common_facts, text_facts, unit_rows, with_explanations
+from ops.respond.measure import Measured, measure, response_rows, text_tails
 from ops.respond.said import lay_out_common, lay_out_text, legend
-from ops.respond.score import score_texts
-from ops.respond.table import response_rows
-from ops.respond.texts import OwnText, TextReader, sentences_of_corpus
+from ops.respond.texts import OwnText, TextReader, score_texts, sentences_of_corpus
 from ops.schema import SCHEMA_VERSION
 from ops.schema.responses import RESPONSES
 from ops.storage.open_tables import OpenTables
@@ -49,31 +45,34 @@ from ops.topk.unit_names import unit_names
 MANY = 1_000  # from this many texts on, the engine scores them
 BLOCK = 128  # texts that are measured together, and that a worker scores at a time
 PRINTED = 20  # texts whose neurons are printed; --json and --to have those of all
-READ = ("topk", "neurons", "activations", "corpus")
+READ, EXPLAINED = ("topk", "neurons", "activations", "corpus"), ("explanations", "families")
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RespondArgs(ScorerArgs):
-    """The arguments of workers that score texts; `texts` are the tokens of all texts."""
+    """The arguments of workers that score texts; `lengths` is an argument of `length_batches`."""
 
-    token_budget: int
+    placement: Placement
     lengths: Lengths
-    texts: tuple[Tokens, ...] = ()
+
+    def score(self, scorer: Scorer, texts: Sequence[Tokens]) -> Float32s:
+        """Return the activations of texts, given their tokens, `[texts, units]`."""
+        return score_texts(scorer, texts, self.placement.token_budget, self.lengths)
 
 
 class TextScorer:
-    """Scores blocks of texts."""
+    """Scores blocks of texts, whose tokens it is given."""
 
-    def __init__(self, args: RespondArgs) -> None:
-        self.args = args
+    def __init__(self, args: RespondArgs, texts: Sequence[Tokens]) -> None:
+        self.args, self.texts = args, texts
         self.scorer = args.scorer(Tokenizer(args.facts).pad_id)
 
     def __call__(self, item: Item, prepared: None) -> Item:
         """Return the activations of one block."""
-        texts = self.args.texts[item["first"] : item["stop"]]
-        values = score_texts(self.scorer, texts, self.args.token_budget, self.args.lengths)
-        return item | {"sentences": len(texts), "values": base64.b85encode(values.tobytes()).decode()}
+        texts = self.texts[item["first"] : item["stop"]]
+        values = base64.b85encode(self.args.score(self.scorer, texts).tobytes()).decode()
+        return item | {"sentences": len(texts), "values": values}
 
 
 class Responder:
@@ -85,7 +84,7 @@ class Responder:
         model: the new place of the model, if it has moved.
 
     Attributes:
-        corpus, explained, names: what the run knows, and the names of its units.
+        corpus, names: what the run knows, and the names of its units.
 
     Raises:
         InputError: tables are missing, or the model is gone or has changed.
@@ -94,49 +93,44 @@ class Responder:
     def __init__(self, run: RunReader, device: str = "auto", model: str = "") -> None:
         topk, ingest = run.require("topk"), run.require("ingest")
         explains = run.complete("explain")
-        run.check_files("ingest", "topk", *(["explain"] if explains else []), only=(*READ, "explanations", "families"))
+        run.check_files("ingest", "topk", *(["explain"] if explains else []), only=(*READ, *EXPLAINED))
         facts = model_of_topk(run, model)
-        self.tokenizer = Tokenizer(facts)
-        if self.tokenizer.fingerprint != ingest["identity"]["tokenizer"]:
+        tokenizer = Tokenizer(facts)
+        if tokenizer.fingerprint != ingest["identity"]["tokenizer"]:
             raise InputError(f"--out {run.store.uri}: the tokenizer of its model has changed since; restore it")
         tables, identity = OpenTables(run.store), topk["identity"]
-        self.corpus, self.names = Corpus.read(tables, topk), unit_names(topk)
-        self.explained = Explained(tables, ["explanations", "families"] if explains else [])
+        self.corpus = Corpus.read(tables, EXPLAINED if explains else (), topk)
+        self.names = unit_names(topk)
         self.sentences, self.fingerprint = int(ingest["counts"]["sentences"]), topk["fingerprint"]
-        place = _device(device, str(identity["device"]))
-        dtype = "float32" if identity["dtype"] == TF32 and place == "cpu" else str(identity["dtype"])
-        options = ScoreOptions(
-            identity["site"], identity["pool"], identity["special_tokens"], place, dtype, identity["threads"] or 1
-        )
+        placement = _placement(device, identity)
+        dtype = "float32" if identity["dtype"] == TF32 and placement.device == "cpu" else None
         self.args = RespondArgs(
-            store=run.store, neurons=self.corpus.neurons, seed=self.corpus.seed, facts=facts, options=options,
-            dictionaries=dictionaries_of(topk, facts), block=block_of(topk),
-            token_budget=identity["token_budget"] if place == identity["device"] else ON_CPU,
-            lengths=batch_lengths(place, topk["counts"].get("equal_lengths", True)),
+            store=run.store, neurons=self.corpus.neurons, seed=self.corpus.seed, facts=facts, placement=placement,
+            options=run_scoring(identity, placement, dtype), dictionaries=dictionaries_of(topk, facts),
+            block=block_of(topk),
+            lengths=batch_lengths(placement.device, topk["counts"].get("equal_lengths", True)),
         )  # fmt: skip
-        split = ingest["config"]["split"]
-        self.reader = TextReader(self.tokenizer, split == "sentences", window_size(split) is not None)
-        self.scorer = self.args.scorer(self.tokenizer.pad_id)
+        self.reader = TextReader(tokenizer, ingest["config"]["split"])
+        self.scorer = self.args.scorer(tokenizer.pad_id)
 
-    def sentences_of(self, texts: Sequence[OwnText]) -> dict[str, tuple[int, str]]:
-        """Return the id and data set of each text that is a sentence of the corpus."""
-        return sentences_of_corpus(self.corpus.tables, [text.text for text in texts], self.sentences)
+    def read(self, texts: Sequence[str], split: bool = False) -> list[OwnText]:
+        """Return texts, or with `split` their sentences, with the sentences of the corpus that they are.
+
+        Raises:
+            InputError: a text is empty, or has only tokens that the model does not know.
+        """
+        own = self.reader.read(texts, split)
+        known = sentences_of_corpus(self.corpus.tables, [text.text for text in own], self.sentences)
+        return [replace(text, sentence=known.get(text.text)) for text in own]
 
     def score(self, texts: Sequence[OwnText]) -> Float32s:
         """Return the activations of texts, `[texts, units]`."""
-        tokens = [text.placed.tokens for text in texts]
-        return score_texts(self.scorer, tokens, self.args.token_budget, self.args.lengths)
+        return self.args.score(self.scorer, [text.placed.tokens for text in texts])
 
-    def measure(
-        self,
-        texts: Sequence[OwnText],
-        values: Float32s,
-        known: dict[str, tuple[int, str]],
-        common: Common | None = None,
-    ) -> Measured:
-        """Return how unusual these texts are, given their activations and those that are sentences of the corpus."""
-        own = [known[text.text][0] if text.text in known else -1 for text in texts]
-        return measure(self.corpus, values, [text.tokens for text in texts], own, common)
+    def measure(self, texts: Sequence[OwnText], values: Float32s, common: Common | None = None) -> Measured:
+        """Return how unusual texts are, given their activations."""
+        tokens, own = [text.tokens for text in texts], [text.sent_id for text in texts]
+        return measure(self.corpus, values, tokens, own, common)
 
     def units(self, layer: int | None) -> Int64s:
         """Return the indices of the units of a layer, or of all.
@@ -149,16 +143,12 @@ class Responder:
             raise InputError(f"--layer {layer}: there is no such layer; {neurons.known()}")
         return np.arange(*((0, len(neurons)) if layer is None else neurons.span(layer)))
 
-    def facts(
-        self, texts: Sequence[OwnText], measured: Measured, known: dict[str, tuple[int, str]], units: Int64s,
-        most: int | None,
-    ) -> list[Row]:  # fmt: skip
+    def facts(self, texts: Sequence[OwnText], measured: Measured, units: Int64s, most: int | None) -> list[Row]:
         """Return what is known of each text (`text_facts`), with its `most` most unusual units, or all if None."""
-        families = self.explained.families(self.corpus.neurons)
-        chosen = [unit_rows(self.corpus, measured, at, units, families, most) for at in range(len(texts))]
-        rows = add_peaks(self.scorer, texts, chosen, self.args.token_budget, self.args.lengths)
+        chosen = [unit_rows(self.corpus, measured, at, units, most) for at in range(len(texts))]
+        rows = self._with_peaks(texts, chosen)
         return [
-            text_facts(text, known.get(text.text), measured, at, self.explained.add(own))
+            text_facts(text, measured, at, with_explanations(self.corpus, own))
             for at, (text, own) in enumerate(zip(texts, rows, strict=True))
         ]
 
@@ -168,10 +158,8 @@ class Responder:
         Raises:
             InputError: the text is empty, or has only tokens that the model does not know.
         """
-        texts = self.reader.read([text])
-        known = self.sentences_of(texts)
-        measured = self.measure(texts, self.score(texts), known)
-        (facts,) = self.facts(texts, measured, known, self.units(None), TOP)
+        texts = self.read([text])
+        (facts,) = self.facts(texts, self.measure(texts, self.score(texts)), self.units(None), TOP)
         return facts
 
     def place(self, text: str, layer: int, unit: int, poles: Sequence[str]) -> Row:
@@ -182,25 +170,28 @@ class Responder:
             that it would have among the winners (None if it would not be one), the share of the corpus that it is
             `beyond`, and `peak`, `span` and `tokens` of `add_peaks`.
         """
-        (own,) = texts = self.reader.read([text])
-        known, at = self.sentences_of(texts), self.corpus.neurons.span(layer)[0] + unit
-        values = self.score(texts)
-        tail, rank = text_tails(self.corpus, values, [known.get(own.text, (-1, ""))[0]])
+        (own,) = texts = self.read([text])
+        values, at = self.score(texts), self.corpus.neurons.span(layer)[0] + unit
+        tail, rank = (found[0, at] for found in text_tails(self.corpus, values, [own.sent_id]))
         count = self.corpus.distributions.at_least(values[:, at : at + 1], slice(at, at + 1))
         below = 1 - float(count[0, 0]) / self.corpus.distributions.sentences
-        rows = []
-        for pole in poles:
-            is_here = (tail[0, at] > 0) == (pole == "top")
-            rows.append({
+        rows = [
+            {
                 "layer": layer, "unit": unit, "pole": pole, "activation": float(values[0, at]),
-                "rank": int(rank[0, at]) or None if is_here else None, "beyond": below if pole == "top" else 1 - below,
-            })  # fmt: skip
-        (rows,) = add_peaks(self.scorer, texts, [rows], self.args.token_budget, self.args.lengths)
+                "rank": int(rank) or None if (tail > 0) == (pole == "top") else None,
+                "beyond": below if pole == "top" else 1 - below,
+            }
+            for pole in poles
+        ]  # fmt: skip
+        (rows,) = self._with_peaks(texts, [rows])
         starts, ends = own.ends_of_tokens
         return {
             "text": own.text, "notes": list(own.notes), "starts": starts, "ends": ends,
             "poles": {row["pole"]: row for row in rows},
         }  # fmt: skip
+
+    def _with_peaks(self, texts: Sequence[OwnText], rows: Sequence[list[Row]]) -> list[list[Row]]:
+        return add_peaks(self.scorer, texts, rows, self.args.placement.token_budget, self.args.lengths)
 
 
 def respond(config: RespondConfig) -> None:
@@ -214,26 +205,23 @@ def respond(config: RespondConfig) -> None:
     check_target(config.to, run.store)
     responder = Responder(run, config.device, config.model)
     units = responder.units(config.layer)
-    texts = responder.reader.read(given, config.split)
-    known, corpus = responder.sentences_of(texts), responder.corpus
+    texts, corpus = responder.read(given, config.split), responder.corpus
     common = Common(len(corpus.neurons), corpus.seed) if len(texts) > 1 else None
     facts: list[Row] = []
-    with parquet_file(config.to, run.require("topk")["fingerprint"]) as write:
+
+    def responses() -> Iterator[pa.Table]:
         for first, values in blocks(responder, texts):
             some = texts[first : first + len(values)]
-            measured = responder.measure(some, values, known, common)
-            write(response_rows(corpus, measured, [text.text for text in some], first + 1))
+            measured = responder.measure(some, values, common)
             wanted = len(some) if config.json_ else max(PRINTED - first, 0)
-            facts += responder.facts(some[:wanted], measured, known, units, None if config.all else config.top)
-    shared = None if common is None else common_facts(common, corpus, responder.explained, config.top)
+            facts.extend(responder.facts(some[:wanted], measured, units, None if config.all else config.top))
+            yield response_rows(corpus, measured, [text.text for text in some], first + 1)
+
+    write_responses(config.to, responses(), run.require("topk")["fingerprint"])
+    shared = None if common is None else common_facts(common, corpus, config.top)
     if config.json_:
-        found = {
-            "sentences": corpus.distributions.sentences,
-            "winners": corpus.winners,
-            "common": shared,
-            "texts": facts,
-        }
-        print(json.dumps(found, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
+        found = {"sentences": corpus.distributions.sentences, "winners": corpus.winners, "common": shared}
+        print(json.dumps(found | {"texts": facts}, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
         return
     width, names = max(shutil.get_terminal_size((110, 24)).columns, 60), responder.names
     parts = [] if shared is None else [lay_out_common(shared, names, width)]
@@ -241,25 +229,23 @@ def respond(config: RespondConfig) -> None:
     parts.append([wrap(legend(facts[0], names), width)])
     if len(texts) > len(facts):
         parts.append([f"{len(texts) - len(facts):,} more texts: --json prints them, --to FILE.parquet writes them"])
-    if "explanations" not in responder.explained.names:
+    if "explanations" not in corpus.names:
         parts.append([f"note: this run has no explanations; run atlas explain --out {config.out}"])
     print("\n\n".join("\n".join(lines) for lines in parts))
 
 
 def blocks(responder: Responder, texts: Sequence[OwnText]) -> Iterator[tuple[int, Float32s]]:
     """Yield the index of the first text of each block, and the block's activations; the engine scores many texts."""
-    starts = range(0, len(texts), BLOCK)
+    due = list(range(0, len(texts), BLOCK))
     if len(texts) < MANY:
-        yield from ((first, responder.score(texts[first : first + BLOCK])) for first in starts)
+        yield from ((first, responder.score(texts[first : first + BLOCK])) for first in due)
         return
-    on_gpus = responder.args.options.device == "cuda"
-    args = replace(responder.args, texts=tuple(text.placed.tokens for text in texts))
-    items = [{"first": first, "stop": min(first + BLOCK, len(texts))} for first in starts]
-    how = Spread(holds={"gpus": 1} if on_gpus else {"cpus": responder.args.options.threads}, actors=True)
+    args = {"args": responder.args, "texts": [text.placed.tokens for text in texts]}
+    items = [{"first": first, "stop": min(first + BLOCK, len(texts))} for first in due]
+    how = Spread(holds=responder.args.placement.holds, actors=True)
     done: dict[int, bytes] = {}
-    due = list(starts)
     with Progress("respond", len(items), "blocks", work=("sentences", len(texts))) as progress:
-        for row in fan_out(items, TextScorer, {"args": args}, how, name="respond"):
+        for row in fan_out(items, TextScorer, args, how, name="respond"):
             progress.add(row["sentences"])
             done[row["first"]] = base64.b85decode(row["values"])
             while due and due[0] in done:  # blocks are done in no particular order
@@ -292,15 +278,19 @@ def _given(config: RespondConfig) -> list[str]:
     return texts
 
 
-def _device(asked: str, of_run: str) -> str:
-    """Return where the model runs: on request, else on the kind of device on which the run was scored, if there is one.
+def _placement(device: str, identity: dict[str, Any]) -> Placement:
+    """Return where the model runs: on request, else on the kind of device on which `topk` ran, if there is one.
 
     Raises:
         InputError: a GPU was requested, and there is none.
     """
-    if asked == "cuda" and not has_gpus():
+    if device == "cuda" and not has_gpus():
         raise InputError("--device cuda: there is no GPU here; use --device auto or cpu")
-    return asked if asked != "auto" else "cuda" if of_run == "cuda" and has_gpus() else "cpu"
+    if device == "auto":
+        device = "cuda" if identity["device"] == "cuda" and has_gpus() else "cpu"
+    budget = identity["token_budget"] if device == identity["device"] else ON_CPU
+    threads = identity["threads"] or 1
+    return Placement(device, budget, threads, None, {"gpus": 1} if device == "cuda" else {"cpus": threads})
 
 
 def check_target(to: str, run: Store) -> None:
@@ -321,20 +311,18 @@ def check_target(to: str, run: Store) -> None:
         raise InputError(f"--to {to}: its folder does not exist or cannot be written")
 
 
-@contextmanager
-def parquet_file(to: str, fingerprint: str) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield a function that adds rows to the file, which is put in place at the end; it does nothing without a file."""
-    if not to:
-        yield lambda rows: None
-        return
-    layout = RESPONSES.arrow.with_metadata({"atlas.schema_version": SCHEMA_VERSION, "atlas.fingerprint": fingerprint})
-    folder, name = os.path.split(to)
-    with tempfile.TemporaryDirectory() as scratch:
-        path = f"{scratch}/{name}"
+def write_responses(to: str, tables: Iterable[pa.Table], fingerprint: str) -> None:
+    """Write tables one after another to a file, which is put in place at the end; without a file they are only made."""
+
+    def write(path: str) -> None:
+        metadata = {"atlas.schema_version": SCHEMA_VERSION, "atlas.fingerprint": fingerprint}
+        layout = RESPONSES.arrow.with_metadata(metadata)
         with pq.ParquetWriter(path, layout, compression="zstd") as writer:
-            yield lambda rows: writer.write_table(rows.cast(layout), row_group_size=RESPONSES.rows_per_group)
-        Store(folder or ".").commit(name, partial(_move, path))
+            for table in tables:
+                writer.write_table(table.cast(layout), row_group_size=RESPONSES.rows_per_group)
 
-
-def _move(path: str, place: str) -> None:
-    shutil.move(path, place)
+    if to:
+        folder, name = os.path.split(to)
+        Store(folder or ".").commit(name, write)
+    for _ in tables:
+        pass

@@ -118,10 +118,8 @@ def fulfilling(sentences: pa.Table, flag: str, conditions: Sequence[Condition]) 
     return found
 
 
-def contrast_of_conditions(
-    sentences: pa.Table, a: Sequence[Condition], b: Sequence[Condition], seed: int
-) -> tuple[Contrast, list[str]]:
-    """Return the contrast of the sentences that fulfil two lists of conditions, and notes for the user.
+def contrast_of_conditions(sentences: pa.Table, a: Sequence[Condition], b: Sequence[Condition], seed: int) -> Contrast:
+    """Return the contrast of the sentences that fulfil two lists of conditions.
 
     Raises:
         InputError: a key or value does not exist, the groups overlap, or one is too small.
@@ -131,8 +129,8 @@ def contrast_of_conditions(
         raise InputError(f"--a and --b: the groups overlap in {counted(both, 'sentence')}; give more conditions")
     said = {"--a": " and ".join(map("=".join, a)), "--b": " and ".join(map("=".join, b))}
     found = Contrast.of(said["--a"], sentences, is_a, is_b, seed)
-    check_sizes(found, tuple(f"{flag} {text}" for flag, text in said.items()))
-    return found, []
+    check_sizes(found, [f"{flag} {text}" for flag, text in said.items()])
+    return found
 
 
 def contrasts_by_key(sentences: pa.Table, key: str, seed: int) -> tuple[list[Contrast], list[str]]:
@@ -147,30 +145,24 @@ def contrasts_by_key(sentences: pa.Table, key: str, seed: int) -> tuple[list[Con
     if len(counts) < 2:
         what = f"has one value only, {next(iter(counts))}" if counts else "has no value"
         raise InputError(f"{flag}: {key} {what} in {counted(len(sentences), 'sentence')}; name another key")
-    ranked = sorted(counts, key=lambda value: (-counts[value], value))
     known, coded = np.array([value is not None for value in values]), np.array(values, object)
     found: list[Contrast] = []
-    small: list[str] = []
-    for value in ranked:
-        if counts[value] < LEAST_SENTENCES or len(found) == MOST_VALUES:
-            small.append(value)
-            continue
-        is_a = coded == value
-        one = Contrast.of(f"{key}={value}", sentences, is_a, known & ~is_a, seed)
-        if too_small(one):
-            small.append(value)
-        else:
-            found.append(one)
+    for value in sorted(counts, key=lambda value: (-counts[value], value)):
+        if counts[value] >= LEAST_SENTENCES and len(found) < MOST_VALUES:
+            is_a = coded == value
+            one = Contrast.of(f"{key}={value}", sentences, is_a, known & ~is_a, seed)
+            found += [] if too_small(one) else [one]
     if not found:
         raise InputError(
             f"{flag}: no value of {key} and its rest have {LEAST_SENTENCES} sentences and {LEAST_DOCUMENTS} documents "
             f"each; it has {_named(values)}"
         )
-    left_out = f"{flag}: {counted(len(small), 'value')} left out, too rare or after the first {MOST_VALUES}"
-    return found, [left_out] if small else []
+    small = counted(len(counts) - len(found), "value")
+    left_out = f"{flag}: {small} left out, too rare or after the first {MOST_VALUES}"
+    return found, [left_out] if len(found) < len(counts) else []
 
 
-def contrast_of_texts(a: pa.Table, b: pa.Table, names: tuple[str, str], seed: int) -> tuple[Contrast, list[str]]:
+def contrast_of_texts(a: pa.Table, b: pa.Table, names: Sequence[str], seed: int) -> tuple[Contrast, list[str]]:
     """Return the contrast of two tables of sentences, as rows of both in their order, and notes for the user.
 
     Sentences that are in both are left out.
@@ -183,7 +175,7 @@ def contrast_of_texts(a: pa.Table, b: pa.Table, names: tuple[str, str], seed: in
     is_first = np.arange(len(texts)) < len(a)
     shared = np.isin(texts, list(set(texts[is_first]) & set(texts[~is_first])))
     found = Contrast.of(names[0], sentences, is_first & ~shared, ~is_first & ~shared, seed)
-    check_sizes(found, (f"--a-texts {names[0]}", f"--b-texts {names[1]}"))
+    check_sizes(found, [f"--a-texts {names[0]}", f"--b-texts {names[1]}"])
     notes = [f"{counted(int(shared.sum()) // 2, 'sentence')} in both groups, left out"] if shared.any() else []
     return found, notes
 
@@ -196,7 +188,7 @@ def too_small(contrast: Contrast) -> list[tuple[int, int, int]]:
     return [size for size in sizes if size[1] < LEAST_SENTENCES or size[2] < LEAST_DOCUMENTS]
 
 
-def check_sizes(contrast: Contrast, names: tuple[str, ...]) -> None:
+def check_sizes(contrast: Contrast, names: Sequence[str]) -> None:
     """Refuse a contrast with a group that is too small.
 
     Raises:

@@ -1,7 +1,7 @@
 """Permuted labels: how large the largest separation of all units is if nothing but chance tells the groups apart."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from ops.arrays import Float64s, Int64s
 from ops.contrast.groups import Contrast
-from ops.sampling import CONTRAST_PERMUTATIONS
+from ops.sampling import CONTRAST_LABELS, CONTRAST_PERMUTATIONS
 
 PURE = 0.9  # share of documents with one group only, from which on labels are permuted over documents
 _AT_ONCE = 50  # permutations in memory
@@ -35,11 +35,11 @@ class Permutations:
     seeds: tuple[int, ...]
 
     @classmethod
-    def of(cls, contrast: Contrast, seed: int) -> "Permutations":
-        """Return the permutations of a contrast."""
+    def of(cls, contrast: Contrast, seed: int, purpose: int = CONTRAST_PERMUTATIONS) -> "Permutations":
+        """Return the permutations of a contrast; each seed and each purpose of `ops.sampling` has others."""
         documents, is_a = contrast.documents, contrast.is_a
         share = np.bincount(documents, is_a) / np.bincount(documents)
-        seeds = (seed, CONTRAST_PERMUTATIONS, crc32(contrast.group.encode()))
+        seeds = (seed, purpose, crc32(contrast.group.encode()))
         if np.isin(share, (0, 1)).mean() >= PURE:
             strata = np.zeros(len(share), np.int64)
             strata[documents] = contrast.datasets
@@ -83,3 +83,13 @@ class Permutations:
         observed = areas(self.labels[None])[0] - mean
         own = np.divide(observed, deviation, out=np.zeros_like(mean), where=deviation > 0)
         return own, np.abs(z).max(1, initial=0.0)
+
+
+def with_permuted_labels(contrast: Contrast, seed: int) -> Contrast:
+    """Return a contrast with permuted labels, as a control; a document that holds both groups gets its largest share.
+
+    The permutation is not among those that p-values are made from.
+    """
+    permutations = Permutations.of(contrast, seed, CONTRAST_LABELS)
+    (labels,) = next(permutations.drawn(1))
+    return replace(contrast, is_a=labels[permutations.items] > 0.5)

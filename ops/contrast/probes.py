@@ -74,7 +74,8 @@ class Scores:
     """What the probes of a basis say of the sentences of a contrast, in documents that they were not fitted on.
 
     Attributes:
-        held_out: the score of each sentence, `[n, probes]`; NaN in folds without a probe.
+        held_out: the score of each sentence, `[n, probes]`; NaN in folds without a probe. Several rotations are the
+            first axis of both arrays.
         inner: the area under the ROC curve within the training documents of each fold, `[folds, probes]`, by which the
             penalty was chosen; NaN if it is not known.
     """
@@ -83,63 +84,50 @@ class Scores:
     inner: Float64s
 
     @classmethod
-    def of(
-        cls, contrast: Contrast, probes: int, fitted: Callable[[int, Fold], list[tuple[Float64s, float]]]
-    ) -> "Scores":
+    def of(cls, contrast: Contrast, probes: int, fitted: Callable[[Fold], list[tuple[Float64s, float]]]) -> "Scores":
         """Collect scores fold by fold; `fitted` returns the scores and the inner area of each probe in a fold."""
         held_out = np.full((len(contrast.rows), probes), np.nan)
         inner = np.full((FOLDS, probes), np.nan)
         for fold in folds_of(contrast):
             number = int(contrast.folds[fold.test[0]] // 2)
-            for probe, (scores, area) in enumerate(fitted(number, fold)):
+            for probe, (scores, area) in enumerate(fitted(fold)):
                 held_out[fold.test, probe], inner[number, probe] = scores, area
         return cls(held_out, inner)
 
 
-def ks_of(width: int) -> tuple[int, ...]:
-    """Return the numbers of units of the probes in a layer of this width."""
-    return tuple(k for k in KS if k <= width)
-
-
-def unit_probes(contrast: Contrast, values: Floats | csr_array) -> Scores:
-    """Return the scores of probes on the k best units of a layer, for each of `ks_of`.
+def unit_probes(contrast: Contrast, values: Floats | csr_array, axes: Float32s | None = None) -> Scores:
+    """Return the scores of probes on the k best units of a layer, for each of `KS` up to the number of units.
 
     Args:
         contrast: the contrast.
         values: the values of the layer's units in its sentences, `[n, units]`.
+        axes: a rotation of the standardised units, `[units, units]`; None for the units themselves.
     """
+    ks = [k for k in KS if k <= values.shape[1]]
 
-    def fitted(_: int, fold: Fold) -> list[tuple[Float64s, float]]:
-        return _best_units(contrast.is_a, _standardised(values, fold), fold)
+    def fitted(fold: Fold) -> list[tuple[Float64s, float]]:
+        own = _standardised(values, fold)
+        own = own if axes is None else own.astype(np.float32) @ axes
+        distance = np.abs(training_areas(own[fold.train], contrast.is_a[fold.train]) - 0.5)
+        few = own[:, np.argsort(-distance, kind="stable")[: ks[-1]]]
+        few = few.toarray() if isinstance(few, csr_array) else few.astype(np.float64)
+        return [chosen_scores(few[:, :k], contrast.is_a, fold) for k in ks]
 
-    return Scores.of(contrast, len(ks_of(values.shape[1])), fitted)
+    return Scores.of(contrast, len(ks), fitted)
 
 
-def rotated_probes(contrast: Contrast, values: Floats, seed: int, layer: int) -> list[Scores]:
-    """Return what `unit_probes` returns for each of ten random rotations of the standardised units."""
-    width = values.shape[1]
-
-    def rotation(number: int) -> Float32s:
-        return random_rotation(width, np.random.default_rng([seed, CONTRAST_AXES, layer, number])).astype(np.float32)
-
-    found = []
+def rotated_probes(contrast: Contrast, values: Floats, seed: int, layer: int) -> Scores:
+    """Return what `unit_probes` returns for ten random rotations of the units, which are the arrays' first axis."""
+    several = []
     for number in range(ROTATIONS):
-        axes = rotation(number)
-
-        def fitted(_: int, fold: Fold, axes: Float32s = axes) -> list[tuple[Float64s, float]]:
-            return _best_units(contrast.is_a, _standardised(values, fold).astype(np.float32) @ axes, fold)
-
-        found.append(Scores.of(contrast, len(ks_of(width)), fitted))
-    return found
+        random = np.random.default_rng([seed, CONTRAST_AXES, layer, number])
+        several.append(unit_probes(contrast, values, random_rotation(values.shape[1], random).astype(np.float32)))
+    return Scores(np.stack([own.held_out for own in several]), np.stack([own.inner for own in several]))
 
 
 def layer_probe(contrast: Contrast, values: Floats | csr_array) -> Scores:
     """Return the scores of a probe on all units of a layer."""
-
-    def fitted(_: int, fold: Fold) -> list[tuple[Float64s, float]]:
-        return [chosen_scores(_standardised(values, fold), contrast.is_a, fold)]
-
-    return Scores.of(contrast, 1, fitted)
+    return Scores.of(contrast, 1, lambda fold: [chosen_scores(_standardised(values, fold), contrast.is_a, fold)])
 
 
 def word_probe(contrast: Contrast, texts: Sequence[str]) -> Scores:
@@ -154,7 +142,7 @@ def word_probe(contrast: Contrast, texts: Sequence[str]) -> Scores:
     has = csr_array(CountVectorizer(analyzer=_lower_words, binary=True, dtype=np.float64).fit_transform(texts))
     sets = np.eye(int(contrast.datasets.max()) + 1)[contrast.datasets] if contrast.datasets.any() else None
 
-    def fitted(_: int, fold: Fold) -> list[tuple[Float64s, float]]:
+    def fitted(fold: Fold) -> list[tuple[Float64s, float]]:
         frequent = np.flatnonzero(np.asarray(has[fold.train].sum(0)) >= LEAST_WORD)
         length = np.log(contrast.lengths)[:, None]
         columns = [csr_array(_standardised(length, fold)), *([] if sets is None else [csr_array(sets)])]
@@ -165,16 +153,6 @@ def word_probe(contrast: Contrast, texts: Sequence[str]) -> Scores:
 
 def _lower_words(text: str) -> list[str]:
     return split_words(text, "lower") or [""]
-
-
-def _best_units(is_a: Bools, values: Floats | csr_array, fold: Fold) -> list[tuple[Float64s, float]]:
-    train = values[fold.train]
-    distance = np.abs(training_areas(train, is_a[fold.train]) - 0.5)
-    best = np.argsort(-distance, kind="stable")
-    ks = ks_of(values.shape[1])
-    few = values[:, best[: ks[-1]]]
-    few = few.toarray() if isinstance(few, csr_array) else few.astype(np.float64)
-    return [chosen_scores(few[:, :k], is_a, fold) for k in ks]
 
 
 def training_areas(values: Floats | csr_array, is_a: Bools) -> Float64s:

@@ -1,6 +1,6 @@
 """The rows of contrast/units, contrast/probes and contrast/controls, from what was measured layer by layer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,94 +99,76 @@ def _mean(values: Arrays) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-class ProbeRows:
-    """Makes the rows of contrast/probes of a contrast.
+Layers = Mapping[int | None, Scores]
+Columns = dict[str, Float64s]  # the scores of each basis, `[scores, n]`; those of rotations are several
+
+
+def probe_rows(contrast: Contrast, scores: Mapping[str, Layers]) -> list[Row]:
+    """Return the rows of contrast/probes of a contrast.
 
     Args:
         contrast: the contrast.
-        units: the scores of the best units of each layer.
-        rotated: those of the best axes of each rotation, by layer; empty if there are none.
-        layers: those of all units of each layer.
-        random: those of the best units of each layer with random weights; empty if there are none.
-        words: those of words.
+        scores: the scores of each basis by layer: `UNITS`, `LAYER`, `WORDS` (whose layer is None), and `ROTATED` and
+            `RANDOM` if there are any.
     """
+    words = _with_ends("auc", _areas(contrast, scores[WORDS][None].held_out.T).areas()[:, 0])
+    rows = [_key(contrast, WORDS, None, None) | words]
+    for layer, own in scores[LAYER].items():
+        whole = _with_ends("auc", _areas(contrast, own.held_out.T).areas()[:, 0])
+        rows.append(_key(contrast, LAYER, layer, None) | whole)
+    for place, k in enumerate(KS):
+        layers = {layer: own.inner[:, place] for layer, own in scores[UNITS].items() if place < own.inner.shape[1]}
+        for layer in layers:
+            rows += _compared(contrast, layer, k, _columns(contrast, scores, [layer] * FOLDS, place))
+        if layers:
+            best = np.nan_to_num(np.stack(list(layers.values())), nan=0.0).argmax(0)
+            chosen = [list(layers)[int(number)] for number in best]
+            rows += _compared(contrast, None, k, _columns(contrast, scores, chosen, place))
+    return rows
 
-    def __init__(
-        self, contrast: Contrast, units: Mapping[int, Scores], rotated: Mapping[int, list[Scores]],
-        layers: Mapping[int, Scores], random: Mapping[int, Scores], words: Scores,
-    ) -> None:  # fmt: skip
-        self.contrast, self.units, self.rotated, self.layers = contrast, units, rotated, layers
-        self.random, self.words = random, words
 
-    def rows(self) -> list[Row]:
-        """Return all rows, those of the layer that is chosen on the training documents among them."""
-        rows = [self._row(WORDS, None, None, self._areas([self.words.held_out[:, 0]]).areas()[:, 0])]
-        for layer, own in self.layers.items():
-            rows.append(self._row(LAYER, layer, None, self._areas([own.held_out[:, 0]]).areas()[:, 0]))
-            for place, k in enumerate(KS[: self.units[layer].held_out.shape[1]]):
-                rows += self._compared(layer, k, self._columns(dict.fromkeys(range(FOLDS), layer), place))
-        for place, k in enumerate(KS):
-            if chosen := self._chosen(place):
-                rows += self._compared(None, k, self._columns(chosen, place))
-        return rows
+def _columns(contrast: Contrast, scores: Mapping[str, Layers], layers: Sequence[int | None], place: int) -> Columns:
+    """Return the scores of each basis by the probe at a place, each fold in its layer; NaN where there is no probe."""
+    folds, columns = contrast.folds // 2, {}
+    for basis, of_layer in scores.items():
+        at = 0 if basis in (LAYER, WORDS) else place
+        found = np.full(next(iter(of_layer.values())).held_out.shape[:-1], np.nan)
+        for fold, layer in enumerate(layers):
+            own = of_layer[None if basis == WORDS else layer].held_out
+            if at < own.shape[-1]:
+                found[..., folds == fold] = own[..., folds == fold, at]
+        columns[basis] = np.atleast_2d(found)
+    return columns
 
-    def _chosen(self, place: int) -> dict[int, int]:
-        """Return the layer whose units are best within the training documents of each fold."""
-        inner = {layer: own.inner[:, place] for layer, own in self.units.items() if place < own.inner.shape[1]}
-        if not inner:
-            return {}
-        areas = np.nan_to_num(np.stack(list(inner.values())), nan=0.0)
-        return {fold: list(inner)[int(best)] for fold, best in enumerate(areas.argmax(0))}
 
-    def _columns(self, layers: Mapping[int, int], place: int) -> dict[str, list[Float64s]]:
-        """Return the scores of each basis by the probe at a place, each fold in its layer."""
-        folds = self.contrast.folds // 2
+def _compared(contrast: Contrast, layer: int | None, k: int, columns: Columns) -> list[Row]:
+    """Return the rows of a layer and number of units: units with their differences, and the bases that depend on k."""
+    areas = _areas(contrast, np.concatenate(list(columns.values())))
+    found = areas.areas()
+    starts = dict(zip(columns, np.cumsum([0, *map(len, columns.values())]).tolist(), strict=False))
+    row = _key(contrast, UNITS, layer, k) | _with_ends("auc", found[:, starts[UNITS]])
+    rows = [row]
+    for basis in [own for own in columns if own != UNITS]:
+        own = slice(starts[basis], starts[basis] + len(columns[basis]))
+        values, weights = found[0, own], np.zeros(found.shape[1])
+        weights[starts[UNITS]], weights[own] = 1.0, -1 / len(values)
+        # Ten rotations are a sample of all rotations.
+        variance = float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0
+        row |= _with_ends(f"over_{basis}", areas.combined(weights, variance))
+        if basis == ROTATED:
+            middle = np.array([np.median(values), values.min(), values.max()])
+            rows.append(_key(contrast, basis, layer, k) | _with_ends("auc", middle))
+        elif basis == RANDOM or (basis == LAYER and layer is None):
+            rows.append(_key(contrast, basis, layer, k) | _with_ends("auc", found[:, own][:, 0]))
+    return rows
 
-        def by_fold(of_layer: Mapping[int, Scores], at: int) -> Float64s:
-            scores = np.full(len(folds), np.nan)
-            for fold, layer in layers.items():
-                own = of_layer[layer].held_out
-                if at < own.shape[1]:
-                    scores[folds == fold] = own[folds == fold, at]
-            return scores
 
-        found = {UNITS: [by_fold(self.units, place)], LAYER: [by_fold(self.layers, 0)]}
-        found[WORDS] = [self.words.held_out[:, 0]]
-        if self.random:
-            found[RANDOM] = [by_fold(self.random, place)]
-        if self.rotated:
-            rotations = range(len(next(iter(self.rotated.values()))))
-            found[ROTATED] = [by_fold({a: own[r] for a, own in self.rotated.items()}, place) for r in rotations]
-        return found
+def _areas(contrast: Contrast, scores: Float64s) -> FoldAreas:
+    return FoldAreas.of(scores.T, contrast.is_a, contrast.documents, contrast.folds // 2)
 
-    def _compared(self, layer: int | None, k: int, columns: Mapping[str, list[Float64s]]) -> list[Row]:
-        """Return the rows of a layer and number of units: units, rotated axes, and random weights."""
-        bases = list(columns)
-        starts = dict(zip(bases, np.cumsum([0, *map(len, columns.values())]).tolist(), strict=False))
-        areas = self._areas([own for several in columns.values() for own in several])
-        found = areas.areas()
-        row = self._row(UNITS, layer, k, found[:, 0])
-        rows = [row]
-        for basis in bases[1:]:
-            own = slice(starts[basis], starts[basis] + len(columns[basis]))
-            weights = np.zeros(found.shape[1])
-            weights[0], weights[own] = 1.0, -1 / len(columns[basis])
-            values = found[0, own]
-            # Ten rotations are a sample of all rotations.
-            variance = float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0
-            row |= _with_ends(f"over_{basis}", areas.combined(weights, variance))
-            if basis == ROTATED:
-                rows.append(self._row(basis, layer, k, np.array([np.median(values), values.min(), values.max()])))
-            elif basis == RANDOM or (basis == LAYER and layer is None):
-                rows.append(self._row(basis, layer, k, found[:, own][:, 0]))
-        return rows
 
-    def _areas(self, columns: list[Float64s]) -> FoldAreas:
-        contrast = self.contrast
-        return FoldAreas.of(np.stack(columns, 1), contrast.is_a, contrast.documents, contrast.folds // 2)
-
-    def _row(self, basis: str, layer: int | None, k: int | None, auc: Float64s) -> Row:
-        return {"group": self.contrast.group, "basis": basis, "layer": layer, "k": k, **_with_ends("auc", auc)}
+def _key(contrast: Contrast, basis: str, layer: int | None, k: int | None) -> Row:
+    return {"group": contrast.group, "basis": basis, "layer": layer, "k": k}
 
 
 def _with_ends(name: str, values: Any) -> Row:

@@ -1,10 +1,9 @@
 """How well each unit separates two groups of sentences, as they are and matched in length and data set."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 from scipy.stats import rankdata
 
 from ops.arrays import Arrays, Bools, Float64s, Floats, Int64s
@@ -12,7 +11,6 @@ from ops.contrast.groups import Contrast
 from ops.contrast.permutations import Permutations
 from ops.mine.held_out_sets import Matcher
 from ops.patterns.sequences import Sequences
-from ops.sampling import CONTRAST_LABELS
 from ops.shards import spans
 from ops.statistics.association import measures
 from ops.statistics.by_document import areas_by_document
@@ -22,8 +20,6 @@ from ops.statistics.like_area import like_area
 
 UNITS_AT_ONCE = 512  # units whose values are in memory as float64
 PERMUTATIONS = 1_000
-
-Values = Callable[[int, int], Floats]  # returns the values of the units from the first to before the last, [n, units]
 
 
 @dataclass(frozen=True)
@@ -98,37 +94,34 @@ class Separation:
     effect: Float64s
 
 
-def separation(
-    contrast: Contrast, matched: Matched, values: Values, units: int, permutations: Permutations | None, sparse: bool
-) -> Separation:
+def separation(contrast: Contrast, values: Floats | csr_array, permutations: Permutations | None = None) -> Separation:
     """Return how well units separate the groups of a contrast.
 
     Args:
-        contrast, matched: the sentences, and those that match.
-        values: returns the values of some units in the sentences of the contrast.
-        units: the number of units.
+        contrast: the sentences.
+        values: the values of the units in these sentences, `[n, units]`; sparse for features of dictionaries.
         permutations: the permutations of the labels; None if they are not asked for.
-        sparse: whether units are features, which are active in few sentences.
     """
     parts: list[dict[str, Arrays]] = []
-    is_a, documents = contrast.is_a, contrast.documents
-    for first, stop in spans(units, UNITS_AT_ONCE):
-        block = values(first, stop).astype(np.float64)
+    is_a, documents, matched = contrast.is_a, contrast.documents, Matched.of(contrast)
+    columns, width = csc_array(values) if isinstance(values, csr_array) else values, values.shape[1]
+    for first, stop in spans(width, UNITS_AT_ONCE):
+        some = columns[:, first:stop]
+        block = np.asarray(some.toarray() if isinstance(some, csc_array) else some, np.float64)
         part: dict[str, Arrays] = {"mean_a": block[is_a].mean(0), "mean_b": block[~is_a].mean(0)}
         part["auc"] = areas_by_document(block[is_a], block[~is_a], documents[is_a], documents[~is_a])
         part["matched_auc"], part["p"] = matched.areas(block, documents)
         part["distance"], part["largest"] = np.full(stop - first, np.nan), np.zeros(0)
         if permutations is not None:
             part["distance"], part["largest"] = permutations.standardised(centred_ranks(block), PERMUTATIONS)
-        part |= _active(block > 0, is_a, documents) if sparse else dict.fromkeys(FEATURE, np.full(stop - first, np.nan))
         parts.append(part)
     joined = {name: np.concatenate([part[name] for part in parts], -1) for name in parts[0] if name != "largest"}
-    largest = np.maximum.reduce([part["largest"] for part in parts])
-    found = Separation(**joined, largest=largest)
-    return replace(found, p=p_values(found.g2, found.effect)) if sparse else found
-
-
-FEATURE = ("active_a", "active_b", "lift", "g2", "effect")
+    joined["largest"] = np.maximum.reduce([part["largest"] for part in parts])
+    if isinstance(values, csr_array):
+        joined |= _of_features(csr_array(values > 0, dtype=np.float64), is_a, documents)
+        return Separation(**joined | {"p": p_values(joined["g2"], joined["effect"])})
+    unknown = dict.fromkeys(("active_a", "active_b", "lift", "g2", "effect"), np.full(width, np.nan))
+    return Separation(**joined, **unknown)
 
 
 def centred_ranks(values: Floats) -> Float64s:
@@ -136,39 +129,25 @@ def centred_ranks(values: Floats) -> Float64s:
     return np.asarray(rankdata(values, axis=0) - (len(values) + 1) / 2)
 
 
-def with_permuted_labels(contrast: Contrast, permutations: Permutations, seed: int) -> Contrast:
-    """Return a contrast with permuted labels, as a control; a document that holds both groups gets its largest share.
-
-    Args:
-        contrast: the contrast.
-        permutations: its permutations; the permutation drawn here is not among those that p-values are made from.
-        seed: the seed of the draw.
-    """
-    drawn = replace(permutations, seeds=(seed, CONTRAST_LABELS, *permutations.seeds[2:]))
-    (labels,) = next(drawn.drawn(1))
-    return replace(contrast, is_a=labels[permutations.items] > 0.5)
-
-
-def _active(active: Bools, is_a: Bools, documents: Int64s) -> dict[str, Arrays]:
+def _of_features(active: csr_array, is_a: Bools, documents: Int64s) -> dict[str, Arrays]:
     """Return the measures of features by the sentences in which they are active, `[features]` each.
 
     The design effect of the difference of two shares is the mean of the effects in both groups, weighted by 1 / n.
     """
-    rows = csr_array(active.astype(np.float64))
-    counts, sizes = [np.asarray(rows[group].sum(0), np.int64) for group in (is_a, ~is_a)], [is_a.sum(), (~is_a).sum()]
-    found = measures(counts[0], sizes[0], counts[1], sizes[1])
-    share = sum(counts) / len(is_a)
+    counts = [np.asarray(active[group].sum(0), np.int64) for group in (is_a, ~is_a)]
+    sizes = [is_a.sum(), (~is_a).sum()]
+    found, share = measures(counts[0], sizes[0], counts[1], sizes[1]), sum(counts) / len(is_a)
     effects = []
     for group, count, n in zip((is_a, ~is_a), counts, sizes, strict=True):
         _, number = np.unique(documents[group], return_inverse=True)
         w = np.bincount(number).astype(np.float64)
-        by_document = csr_array((np.ones(n), (number, np.arange(n))), shape=(len(w), n)) @ rows[group]
+        by_document = csr_array((np.ones(n), (number, np.arange(n))), shape=(len(w), n)) @ active[group]
         squares, products = by_document.power(2).sum(0), w @ by_document
         having = np.asarray((by_document > 0).sum(0))
         effects.append(design_effects(count, n, share, having, squares, products, len(w), (w**2).sum()))
     with np.errstate(invalid="ignore"):
         effect = (effects[0] / sizes[0] + effects[1] / sizes[1]) / (1 / sizes[0] + 1 / sizes[1])
-    g2, lift = found.g2, found.lift
     return {
-        "active_a": counts[0] / sizes[0], "active_b": counts[1] / sizes[1], "lift": lift, "g2": g2, "effect": effect,
+        "active_a": counts[0] / sizes[0], "active_b": counts[1] / sizes[1], "lift": found.lift, "g2": found.g2,
+        "effect": effect,
     }  # fmt: skip

@@ -131,12 +131,8 @@ class SentenceFilter:
             return
         if not row.meta.keys() <= self.keys:
             self.keys |= row.meta.keys()
-        if self.splitter is None:
-            texts = [normalize(row.text)]
-        elif isinstance(self.splitter, TokenWindows):
-            texts = self.splitter.split(unicodedata.normalize("NFC", row.text))
-        else:
-            texts = [clean_sentence(piece) for piece in self.splitter.split(row.text)]
+        whole = clean(row.text, self.splitter) if isinstance(self.splitter, TokenWindows) else row.text
+        texts = [clean(piece, self.splitter) for piece in (self.splitter.split(whole) if self.splitter else [whole])]
         for text in texts or [""]:
             yield _Sentence(text, row.doc_id, row.meta, "empty" if not text or text.isspace() else None)
 
@@ -183,6 +179,13 @@ def make_splitter(split: str, tokenizer: Tokenizer) -> Splitter | None:
     if size is not None:
         return TokenWindows(tokenizer, size)
     return SentenceSplitter() if split == "sentences" else None
+
+
+def clean(text: str, splitter: Splitter | None) -> str:
+    """Return a text as it is stored that a splitter has cut off, or (None) that is a row."""
+    if splitter is None:
+        return normalize(text)
+    return unicodedata.normalize("NFC", text) if isinstance(splitter, TokenWindows) else clean_sentence(text)
 
 
 def hashes(texts: list[str]) -> UInt64s:

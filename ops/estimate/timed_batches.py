@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ops.model.batches import Lengths, encode_batches, length_batches
-from ops.model.token_block import TokenBlock
+from ops.model.batches import Lengths, TokenBlock, encode_batches, length_batches
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids, spans
 

@@ -12,9 +12,11 @@ from ops.storage.tables import read_rows, read_table
 
 Row = dict[str, Any]
 
-SAID_KS = (1, 8)
+# What is said of 1 and of 8 units.
+SAID = ((1, "one unit", "does", "one rotated axis"), (8, "8 units", "do", "8 rotated axes"))
 RANKED = 20  # a unit's page names the contrasts in which it is among the first so many
 SURE = 0.05
+_CONTROLS = {"units": "of {n:,} units", "rotated": "of rotated axes", "permuted": "with permuted labels"}
 _UNITS: list[tuple[str, str]] = [
     ("unit", "{layer}:{unit}"), ("AUC", "{auc:.3f}"), ("matched", "{matched_auc:.3f}"),
     ("95 %", "{matched_auc_low:.3f} to {matched_auc_high:.3f}"), ("difference", "{difference:+.2f}"),
@@ -41,30 +43,26 @@ def said_of_probes(rows: Sequence[Row]) -> list[str]:
     """
     said = []
     for group in dict.fromkeys(row["group"] for row in rows):
-        chosen = {row["k"]: row for row in rows if _is(row, group, "units", None)}
-        rotated = {row["k"]: row for row in rows if _is(row, group, "rotated", None)}
-        words = next(row for row in rows if _is(row, group, "words", None))
-        if words["auc"] is None:
+        chosen = _in_chosen_layer(group, rows)
+        words = chosen["words", None]["auc"]
+        if words is None:
             said.append(f"{group}: too few documents for probes.")
             continue
         parts = []
-        for k in SAID_KS:
-            if (row := chosen.get(k)) is None or row["auc"] is None:
+        for k, units, verb, axes in SAID:
+            if (row := chosen.get(("units", k))) is None or row["auc"] is None:
                 continue
-            units = "one unit" if k == 1 else f"{k} units"
-            verdict, verb = f"{units} (AUC {number(row['auc'], '.2f')})", "does" if k == 1 else "do"
-            if k in rotated:
-                axes = "one rotated axis" if k == 1 else f"{k} rotated axes"
-                verdict += f" {verb} {_how(row, 'over_rotated')} {axes} ({number(rotated[k]['auc'], '.2f')}) and"
-            else:
-                verdict += f" {verb}"
-            parts.append(f"{verdict} {_how(row, 'over_words')} words ({number(words['auc'], '.2f')})")
+            verdict = f"{units} (AUC {number(row['auc'], '.2f')}) {verb}"
+            if (rotated := chosen.get(("rotated", k))) is not None:
+                verdict += f" {_how(row, 'over_rotated')} {axes} ({number(rotated['auc'], '.2f')}) and"
+            parts.append(f"{verdict} {_how(row, 'over_words')} words ({number(words, '.2f')})")
         said.append(f"{group}: {'; '.join(parts)}.")
     return said
 
 
-def _is(row: Row, group: str, basis: str, layer: int | None) -> bool:
-    return (row["group"], row["basis"], row["layer"]) == (group, basis, layer)
+def _in_chosen_layer(group: str, rows: Sequence[Row]) -> dict[tuple[str, int | None], Row]:
+    """Return a contrast's rows for the layer that was chosen on the training documents, by basis and k."""
+    return {(row["basis"], row["k"]): row for row in rows if row["group"] == group and row["layer"] is None}
 
 
 def _how(row: Row, name: str) -> str:
@@ -81,65 +79,48 @@ def read_contrasts(store: Store, rows: int) -> Row:
         store: the run's folder.
         rows: the number of units of each list.
     """
-    probes = read_table(store, "contrast/probes").to_pylist()
+    probes, controls = (read_table(store, f"contrast/{name}").to_pylist() for name in ("probes", "controls"))
     units = read_rows(store, "contrast/units", pc.field("rank") <= rows)
-    significant = {
-        (row["group"], row["control"]): row for row in _significant(read_table(store, "contrast/controls").to_pylist())
-    }
     lists = []
     for group in dict.fromkeys(row["group"] for row in units):
         if any(row["group"] == group and row["auc"] is not None for row in probes):
             lists.append(_probe_list(group, probes))
         own = sorted((row for row in units if row["group"] == group), key=lambda row: row["rank"])
-        lists.append(_unit_list(group, own, significant))
+        lists.append(_unit_list(group, own, controls))
     return {"sentences": said_of_probes(probes), "lists": lists}
 
 
-def _significant(controls: Sequence[Row]) -> list[Row]:
-    """Return the number of significant units over all layers for each contrast and control."""
-    found: dict[tuple[str, str], Row] = {}
-    for row in controls:
-        if row["measure"] == "significant" and row["n"]:
-            own = found.setdefault((row["group"], row["control"]), {**row, "n": 0, "count": 0})
-            own["n"] += row["n"]
-            own["count"] += round(row["n"] * row["mean"])
-    return list(found.values())
-
-
-_CONTROLS = {"units": "of {n:,} units", "rotated": "of rotated axes", "permuted": "with permuted labels"}
-
-
-def _unit_list(group: str, rows: Sequence[Row], significant: dict[tuple[str, str], Row]) -> Listing:
-    first = rows[0]
-    counts = []
+def _unit_list(group: str, rows: Sequence[Row], controls: Sequence[Row]) -> Listing:
+    first, counts = rows[0], []
     for control, form in _CONTROLS.items():
-        if (own := significant.get((group, control))) is not None:
-            counts.append(f"{own['count']:,} {form.format(**own)}")
+        keys = (group, control, "significant")
+        own = [row for row in controls if (row["group"], row["control"], row["measure"]) == keys and row["n"]]
+        if own:
+            count = sum(round(row["n"] * row["mean"]) for row in own)
+            counts.append(f"{count:,} {form.format(n=sum(row['n'] for row in own))}")
     about = (
         f"{group}: {first['n_a']:,} sentences of {first['documents_a']:,} documents against {first['n_b']:,} of "
         f"{first['documents_b']:,}; q < {SURE} for {', '.join(counts)}"
     )
-    columns = _UNITS if first["g2"] is None else _FEATURES
-    return Listing.of(about, columns, rows)
+    return Listing.of(about, _UNITS if first["g2"] is None else _FEATURES, rows)
 
 
 def _probe_list(group: str, probes: Sequence[Row]) -> Listing:
     """Return the list of a contrast's probes in the layer that was chosen on the training documents."""
-    own = [row for row in probes if row["group"] == group]
-    by_basis = {(row["basis"], row["k"]): row for row in own if row["layer"] is None}
+    chosen = _in_chosen_layer(group, probes)
     rows = []
-    for row in own:
-        if row["basis"] == "units" and row["layer"] is None:
-            found = {"k": str(row["k"]), "words": by_basis["words", None]["auc"], "auc": row["auc"]}
-            for basis in ("rotated", "layer", "random"):
-                there = by_basis.get((basis, row["k"]))
-                found[basis] = number(there["auc"] if there else None, ".3f")
-            for basis in ("rotated", "words"):
-                value, low, high = (row[f"over_{basis}{end}"] for end in ("", "_low", "_high"))
-                found[f"said_{basis}"] = number(value, "+.3f") + interval(low, high, "+.3f")
+    for (basis, k), row in chosen.items():
+        if basis == "units":
+            found = {"k": str(k), "words": chosen["words", None]["auc"], "auc": row["auc"]}
+            for other in ("rotated", "layer", "random"):
+                there = chosen.get((other, k))
+                found[other] = number(there["auc"] if there else None, ".3f")
+            for other in ("rotated", "words"):
+                value, low, high = (row[f"over_{other}{end}"] for end in ("", "_low", "_high"))
+                found[f"said_{other}"] = number(value, "+.3f") + interval(low, high, "+.3f")
             rows.append(found)
-    return Listing.of(f"{group}: held-out AUC of the k best units, in the layer chosen on training documents", _PROBES,
-                      rows)  # fmt: skip
+    about = f"{group}: held-out AUC of the k best units, in the layer chosen on training documents"
+    return Listing.of(about, _PROBES, rows)
 
 
 def said_of_unit(rows: Sequence[Row]) -> list[str]:

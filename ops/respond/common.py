@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ops.arrays import Bools, Float64s, Int8s, Int64s
+from ops.arrays import Bools, Float64s, Int64s
+from ops.respond.tails import is_outer
 from ops.sampling import OWN_TEXTS
 
 DRAWS = 100  # times that as many sentences are drawn, one from the reference of each text
@@ -33,18 +34,16 @@ class Common:
         drawn = [self._generator.choice(reference, DRAWS) for reference in own]
         return np.array(drawn, np.int64).reshape(-1, DRAWS).T
 
-    def add_reference(self, drawn: Int64s, units: slice, flags: Int8s) -> None:
-        """Count the drawn sentences; `flags`, `[sentences, units]`, are those of `Distributions.add_sentences`."""
-        for end, sign in enumerate((1, -1)):
-            is_outer = flags == sign
-            for draw, rows in enumerate(drawn):
-                self._drawn[draw, end, units] += is_outer[rows].sum(0, dtype=np.int32)
+    def add_draws(self, drawn: Int64s, units: slice, tails: Float64s) -> None:
+        """Count the drawn sentences, `[draws, texts]`, as rows of the signed tails of some units, `[rows, units]`."""
+        for end, has in enumerate(_ends(tails)):
+            self._drawn[:, end, units] += has[drawn].sum(1, dtype=np.int32)
 
-    def add_texts(self, tails: Float64s, outer: float) -> None:
+    def add_texts(self, tails: Float64s) -> None:
         """Count texts, whose signed tails are `[texts, units]`."""
         self.texts += len(tails)
-        for end, is_outer in enumerate(_ends(tails, outer)):
-            self._counts[end] += is_outer.sum(0, dtype=np.int32)
+        for end, has in enumerate(_ends(tails)):
+            self._counts[end] += has.sum(0, dtype=np.int32)
 
     def units(self) -> list[tuple[int, str, int]]:
         """Return the units that are outer for most texts: index, pole and number of texts, those of most first."""
@@ -59,6 +58,7 @@ class Common:
         return np.asarray((2 * self._drawn > self.texts).sum((1, 2)))
 
 
-def _ends(tails: Float64s, outer: float) -> tuple[Bools, Bools]:
+def _ends(tails: Float64s) -> tuple[Bools, Bools]:
     """Return where signed tails are in the upper outer part, and where in the lower."""
-    return np.asarray((tails > 0) & (tails <= outer)), np.asarray((tails < 0) & (tails >= -outer))
+    outer = is_outer(tails)
+    return np.asarray(outer & (tails > 0)), np.asarray(outer & (tails < 0))

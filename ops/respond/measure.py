@@ -1,72 +1,18 @@
 """How unusual the activations of texts are, unit by unit and as a whole, compared with sentences of the corpus."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
+from ops.arrays import Float32s, Float64s, Int32s, Int64s
 from ops.respond.common import Common
-from ops.respond.reference import Sample
-from ops.respond.tails import Distributions, exact_places, signed_tails
-from ops.schema import layer_columns
-from ops.storage.open_tables import OpenTables
-from ops.topk.activation_sample import sample_of_layer
-from ops.topk.neurons import Neurons, read_neurons
-
-OUTER = 0.01  # units with a tail of at most this are outer units
-TWENTIETH = 20  # the tail of the unit in this place is compared too
-_BLOCK = 512  # units whose sample is in memory at once
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """What a run knows of its corpus.
-
-    Attributes:
-        tables, neurons: its tables and units.
-        distributions, sample: its units' distributions, and its activation sample.
-        poles, winners: the poles, and the most winners of each.
-        seed: the seed of the run.
-    """
-
-    tables: OpenTables
-    neurons: Neurons
-    distributions: Distributions
-    sample: Sample
-    poles: tuple[str, ...]
-    winners: int
-    seed: int
-
-    @classmethod
-    def read(cls, tables: OpenTables, topk: dict[str, Any]) -> "Corpus":
-        """Return what a run knows; `topk` is the entry of `topk` in run.json."""
-        identity, sentences = topk["identity"], int(topk["counts"]["scored"])
-        neurons, kept = read_neurons(tables.store), identity["poles"]
-        names = tables.dataset("activations").schema.names
-        sparse = len(layer_columns(neurons.layers[0], names)) > 1
-        poles = ("top", "bottom") if kept == "both" else (kept,)
-        k, seed = int(identity["k"]), int(identity["seed"])
-        distributions = Distributions.read(tables, neurons, sentences, k, poles, sparse)
-        return cls(tables, neurons, distributions, Sample.read(tables), poles, k, seed)
-
-    def blocks(self, rows: Int64s) -> Iterator[tuple[slice, Float32s]]:
-        """Yield some units at a time as a slice of all units, with their activations in the sample.
-
-        Args:
-            rows: the indices of the sentences that are wanted of the sample.
-
-        Yields:
-            The slice, and the activations `[rows, units]`.
-        """
-        names = self.tables.dataset("activations").schema.names
-        for layer, width in self.neurons.by_layer.items():
-            table = self.tables.read("activations", None, layer_columns(layer, names))
-            sample, start = sample_of_layer(table, layer, width), self.neurons.span(layer)[0]
-            for first in range(0, width, _BLOCK):
-                stop = min(first + _BLOCK, width)
-                yield slice(start + first, start + stop), sample.of_units(first, stop)[rows]
+from ops.respond.corpus import TWENTIETH, Corpus
+from ops.respond.tails import is_outer, places_among_winners, signed_tails
+from ops.schema import table
+from ops.schema.responses import RESPONSES
 
 
 @dataclass(frozen=True)
@@ -132,60 +78,69 @@ def measure(
         own: the id of the sentence of the corpus that a text is, or -1.
         common: counts units that are outer for many texts, if given.
     """
-    tail, rank = text_tails(corpus, values, own)
+    distributions, (tail, rank) = corpus.distributions, text_tails(corpus, values, own)
     nearest = [corpus.sample.nearest(tokens, sentence) for tokens, sentence in zip(lengths, own, strict=True)]
-    rows = np.unique(np.concatenate([np.zeros(0, np.int64), *nearest]))
-    inside = [np.searchsorted(rows, own_rows) for own_rows in nearest]
     tail_like = np.full(values.shape, np.nan)
-    outers, smallest = np.zeros(len(rows), np.int64), np.full((len(rows), TWENTIETH), np.inf)
-    drawn = common.draw(inside) if common is not None else None
-    for units, activations in corpus.blocks(rows) if len(rows) else ():
-        flags = corpus.distributions.add_sentences(activations, units, OUTER, outers, smallest)
-        for text, chosen in enumerate(inside):
+    drawn = common.draw(nearest) if common is not None else np.zeros((0, 0), np.int64)
+    some, places = np.unique(drawn, return_inverse=True)
+    for units, activations in corpus.blocks() if any(map(len, nearest)) else ():
+        for text, chosen in enumerate(nearest):
             if len(chosen):
                 like, value = activations[chosen], values[text, units]
                 counts = (like >= value).sum(0), (like <= value).sum(0)
-                found = signed_tails(*counts, len(chosen), corpus.distributions.sparse)
-                tail_like[text, units] = np.where(np.isnan(tail[text, units]), np.nan, found)
-        if common is not None and drawn is not None:
-            common.add_reference(drawn, units, flags)
+                tail_like[text, units] = signed_tails(*counts, len(chosen), distributions.sparse)
+        if common is not None:
+            tails = distributions.tails_of_sentences(activations[some], units)
+            common.add_draws(places.reshape(drawn.shape), units, tails)
+    tail_like[np.isnan(tail)] = np.nan
     if common is not None:
-        common.add_texts(tail, OUTER)
+        common.add_texts(tail)
     ordered = np.sort(np.abs(tail), axis=1)[:, :TWENTIETH]  # NaN comes last
+    outers, twentieths = corpus.wholes if any(map(len, nearest)) else (np.zeros(0, np.int64), np.zeros(0))
     wholes = [
-        Whole(int(is_outer(tail[text]).sum()), float(ordered[text, -1]), outers[own_rows], smallest[own_rows, -1],
-              corpus.sample.lengths[rows[own_rows]])
-        for text, own_rows in enumerate(inside)
+        Whole(int(is_outer(own_tails).sum()), float(smallest[-1]), outers[chosen], twentieths[chosen],
+              corpus.sample.lengths[chosen])
+        for own_tails, smallest, chosen in zip(tail, ordered, nearest, strict=True)
     ]  # fmt: skip
-    spread = np.where(corpus.distributions.silent, np.nan, corpus.distributions.std)
-    return Measured(values, (values - corpus.distributions.mean) / spread, tail, tail_like, rank, wholes)
+    spread = np.where(distributions.silent, np.nan, distributions.std)
+    return Measured(values, (values - distributions.mean) / spread, tail, tail_like, rank, wholes)
 
 
 def text_tails(corpus: Corpus, values: Float32s, own: Sequence[int]) -> tuple[Float64s, Int32s]:
     """Return the signed tails of texts in the corpus and their ranks among the winners, each `[texts, units]`."""
-    of, is_own = corpus.distributions, np.asarray(own) >= 0
+    of, is_own = corpus.distributions, np.asarray(own)[:, None] >= 0
     count = of.at_least(values, slice(None))
-    higher, lower = np.maximum(count - is_own[:, None], 0.0), of.sentences - count
-    ranks = {}
+    counts = {"top": np.maximum(count - is_own, 0.0), "bottom": of.sentences - count}
+    ranks = {pole: np.zeros(values.shape, np.int32) for pole in counts}
     for pole, threshold in of.thresholds.items():
-        places = exact_places(corpus.tables, corpus.neurons, values, own, pole, threshold)
-        counts, at = higher if pole == "top" else lower, (places.text, places.unit)
-        as_last = values[at] == threshold[places.unit]
-        counts[at] = np.where(as_last, np.maximum(counts[at], places.reached), places.reached)
-        ranks[pole] = np.zeros(values.shape, np.int32)
-        ranks[pole][at] = places.rank
-    sentences = (of.sentences - is_own)[:, None]
-    tail = of.known(signed_tails(higher, lower, sentences, of.sparse), values, slice(None))
-    none = np.zeros(values.shape, np.int32)
-    rank = np.where(tail > 0, ranks.get("top", none), np.where(tail < 0, ranks.get("bottom", none), 0))
-    return tail, rank
-
-
-def is_outer(tails: Float64s) -> Bools:
-    """Return which signed tails are at most `OUTER`."""
-    return np.asarray(np.abs(tails) <= OUTER)
+        at, rank, reached = places_among_winners(corpus.tables, corpus.neurons, values, own, pole, threshold)
+        as_last = values[at] == threshold[at[1]]
+        counts[pole][at] = np.where(as_last, np.maximum(counts[pole][at], reached), reached)
+        ranks[pole][at] = rank
+    tail = of.known(
+        signed_tails(counts["top"], counts["bottom"], of.sentences - is_own, of.sparse), values, slice(None)
+    )
+    return tail, np.where(tail > 0, ranks["top"], np.where(tail < 0, ranks["bottom"], 0))
 
 
 def known(value: Any) -> float | None:
     """Return a number, or None for NaN and infinity."""
     return float(value) if np.isfinite(value) else None
+
+
+def response_rows(corpus: Corpus, measured: Measured, texts: Sequence[str], first: int) -> pa.Table:
+    """Return a row for each text and unit; `first` is the number of the first text."""
+    units = len(corpus.neurons)
+    layer, unit = corpus.neurons.layer_and_unit(np.arange(units))
+    tail, rank = measured.tail.ravel(), measured.rank.ravel()
+    numbers = np.arange(first, first + len(texts), dtype=np.int32)
+    pole = pa.array(np.where(tail > 0, "top", "bottom"), pa.string(), mask=np.isnan(tail))
+    columns = {
+        "number": np.repeat(numbers, units),
+        "text": pa.array(texts, pa.string()).take(pa.array(np.repeat(np.arange(len(texts)), units))),
+        "layer": np.tile(layer, len(texts)), "unit": np.tile(unit, len(texts)),
+        "activation": measured.activation.ravel(), "z": measured.z.ravel().astype(np.float32),
+        "tail": np.abs(tail).astype(np.float32), "tail_like": np.abs(measured.tail_like.ravel()).astype(np.float32),
+        "pole": pole, "rank": pa.array(rank, pa.int32(), mask=rank == 0),
+    }  # fmt: skip
+    return table(RESPONSES.arrow, columns)

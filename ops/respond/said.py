@@ -6,8 +6,8 @@ from ops.errors import counted, visible
 from ops.facts.listing import Listing
 from ops.facts.text import in_brief, plain, short_percent, shorten, tail, wrap
 from ops.respond.common import DRAWS
-from ops.respond.measure import OUTER, TWENTIETH
-from ops.respond.reference import LEAST
+from ops.respond.corpus import LEAST, TWENTIETH
+from ops.respond.tails import OUTER
 from ops.show.listing import lines_of
 from ops.topk.unit_names import UnitNames
 
@@ -28,9 +28,7 @@ def said_of_text(facts: Row, names: UnitNames) -> list[str]:
         said.append(f"It is sentence {facts['sent_id']} of the corpus ({facts['dataset']}), left out of all counts.")
     said += facts["notes"]
     outer, units = facts["outer"], counted(facts["units"], names.one)
-    head = f"{outer:,} of {units} {'is' if outer == 1 else 'are'} in the outer {OUTER:.0%} of the corpus".replace(
-        "%", " %"
-    )
+    head = f"{outer:,} of {units} {_are_outer(outer)}"
     if not facts["reference"]:
         few = f"Fewer than {LEAST} sentences of the activation sample are about as long, so it is compared with none."
         return [*said, f"{head}. {few}"]
@@ -51,9 +49,10 @@ def said_of_text(facts: Row, names: UnitNames) -> list[str]:
 
 def said_of_common(facts: Row, names: UnitNames) -> str:
     """Return in a sentence how many units are outer for most of several texts."""
-    units = counted(facts["units"], names.one)
-    said = f"In common: {units} {'is' if facts['units'] == 1 else 'are'} in the outer {OUTER:.0%}".replace("%", " %")
-    said += f" of the corpus, at one end, for most of the {facts['texts']:,} texts. "
+    said = (
+        f"In common: {counted(facts['units'], names.one)} {_are_outer(facts['units'])}, at one end, for most of the "
+        f"{facts['texts']:,} texts. "
+    )
     if not facts["draws"]:
         return said + "A text without sentences of its length leaves nothing to compare this with."
     return said + (
@@ -62,22 +61,8 @@ def said_of_common(facts: Row, names: UnitNames) -> str:
     )
 
 
-def unit_listing(facts: Row, winners: int, names: UnitNames, about: str) -> Listing:
-    """Return the list of a text's units, without their explanations.
-
-    Args:
-        facts: the facts, as `text_facts` returns them.
-        winners: the number of winners of a pole.
-        names: the names of the run's units.
-        about: what the list shows.
-    """
-    has_like, has_family = bool(facts["reference"]), any(row["alike"] for row in facts["rows"])
-    columns = [
-        (names.one, "{layer}:{unit} {pole}"), ("activation", "{activation:activation}"), ("z", "{z:+.1f}"),
-        ("tail", "{tail:tail}"), *([("like", "{tail_like:tail}")] if has_like else []), ("winner", "{winner}"),
-        ("peak", "{peak_said}"), *([("family", "{alike_said}")] if has_family else []),
-    ]  # fmt: skip
-    return Listing.of(about, columns, [row | _said(row, winners) for row in facts["rows"]])
+def _are_outer(units: int) -> str:
+    return f"{'is' if units == 1 else 'are'} in the outer {short_percent(OUTER)} of the corpus"
 
 
 def legend(facts: Row, names: UnitNames) -> str:
@@ -95,27 +80,24 @@ def legend(facts: Row, names: UnitNames) -> str:
     return "; ".join(said)
 
 
-def common_listing(facts: Row, names: UnitNames) -> Listing:
-    """Return the list of the units that texts have in common, without their explanations."""
-    columns = [(names.one, "{layer}:{unit} {pole}"), ("texts", "{texts:,} of {all:,}")]
-    return Listing.of("", columns, [row | {"all": facts["texts"]} for row in facts["rows"]])
-
-
-def responds_to(row: Row) -> str:
-    """Return the explanation of a unit and pole without its numbers, or an empty text."""
-    return f"{plain(row['verdict'])}: {in_brief(row['explanation'])}" if row["explanation"] else ""
-
-
 def lay_out_text(facts: Row, winners: int, names: UnitNames, width: int, layer: int | None = None) -> list[str]:
     """Return a text, what is said of it, and its units, as lines.
 
     Args:
-        facts, winners, names: as for `unit_listing`.
+        facts: the facts, as `text_facts` returns them.
+        winners: the number of winners of a pole.
+        names: the names of the run's units.
         width: characters per line.
         layer: the layer to which the list is limited; None for all.
     """
-    of = "" if layer is None else f" of layer {layer}"
-    listing = unit_listing(facts, winners, names, f"Its most unusual {names.many}{of}")
+    has_family = any(row["alike"] for row in facts["rows"])
+    columns = [
+        (names.one, "{layer}:{unit} {pole}"), ("activation", "{activation:activation}"), ("z", "{z:+.1f}"),
+        ("tail", "{tail:tail}"), *([("like", "{tail_like:tail}")] if facts["reference"] else []),
+        ("winner", "{winner}"), ("peak", "{peak_said}"), *([("family", "{alike_said}")] if has_family else []),
+    ]  # fmt: skip
+    about = f"Its most unusual {names.many}{'' if layer is None else f' of layer {layer}'}"
+    listing = Listing.of(about, columns, [row | _said(row, winners) for row in facts["rows"]])
     said = [f'"{visible(facts["text"])}"', *said_of_text(facts, names)]
     lines = [line for one in said for line in wrap(one, width).split("\n")]
     return [*lines, *_with_explanations(listing, facts["rows"], width)]
@@ -123,16 +105,19 @@ def lay_out_text(facts: Row, winners: int, names: UnitNames, width: int, layer: 
 
 def lay_out_common(facts: Row, names: UnitNames, width: int) -> list[str]:
     """Return what several texts have in common, as lines."""
+    columns = [(names.one, "{layer}:{unit} {pole}"), ("texts", "{texts:,} of {all:,}")]
+    listing = Listing.of("", columns, [row | {"all": facts["texts"]} for row in facts["rows"]])
     lines = wrap(said_of_common(facts, names), width).split("\n")
     more = [f"and {facts['units'] - len(facts['rows']):,} more"] if facts["units"] > len(facts["rows"]) else []
-    return [*lines, *_with_explanations(common_listing(facts, names), facts["rows"], width), *more]
+    return [*lines, *_with_explanations(listing, facts["rows"], width), *more]
 
 
 def _with_explanations(listing: Listing, rows: list[Row], width: int) -> list[str]:
-    """Return the lines of a list, with the explanation of each row below it."""
+    """Return the lines of a list, with the explanation of each row, without its numbers, below it."""
     lines = lines_of(listing, width)
     for place, row in reversed([*enumerate(rows, len(lines) - len(rows) + 1)]):
-        if said := responds_to(row):
+        if row["explanation"]:
+            said = f"{plain(row['verdict'])}: {in_brief(row['explanation'])}"
             lines.insert(place, shorten(f"{'':{INDENT}}{visible(said)}", width))
     return lines
 

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.arrays import Bools, Float32s, Float64s, Floats, Int8s, Int32s, Int64s
-from ops.compiled import compiled
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
 from ops.storage.open_tables import OpenTables
 from ops.topk.neurons import Neurons
 from ops.topk.silent import is_silent, largest_by_layer
@@ -18,7 +16,7 @@ _COLUMNS = (
     "layer", "mean", "std", "min", "max", "histogram_edges", "histogram_counts", "top_threshold", "bottom_threshold",
 )  # fmt: skip
 
-MIDDLE = 0.1  # activations with a larger tail are in the middle
+OUTER = 0.01  # units with a tail of at most this are outer units
 
 
 @dataclass(frozen=True)
@@ -29,10 +27,8 @@ class Distributions:
         sentences: the number of scored sentences, N.
         sparse: whether units are features, whose activations are mostly 0 and never negative.
         mean, std: of each unit, `[units]`.
-        edges: the inner edges of the histograms, `[units, bins - 1]`.
-        ends: where the bins begin and end as far as there are sentences, strictly ascending, `[units, bins + 1]`.
+        ends: where the bins of the histograms begin and end as far as there are sentences, `[units, bins + 1]`.
         above: the number of sentences in each bin and those after it, `[units, bins + 1]`.
-        middle: every activation between these has a tail of more than `MIDDLE`, `[2, units]`.
         thresholds: the activation of each unit's last winner by pole, `[units]`; infinite, below all activations at
             the top and above all at the bottom, where there are fewer winners than may be.
         silent: which units are silent, `[units]`.
@@ -42,10 +38,8 @@ class Distributions:
     sparse: bool
     mean: Float64s
     std: Float64s
-    edges: Float32s
     ends: Float32s
     above: Int64s
-    middle: Float32s
     thresholds: dict[str, Float32s]
     silent: Bools
 
@@ -70,9 +64,7 @@ class Distributions:
         }
         silent = is_silent(layer, std, largest_by_layer(layer, low, high, neurons), neurons.first)
         ends = np.clip(np.column_stack([low, edges, high]), low[:, None], high[:, None])
-        ends = _ascending(ends)
-        middle = _middle(above, ends, sparse)
-        return cls(sentences, sparse, mean, std, edges, ends, above, middle, thresholds, silent)
+        return cls(sentences, sparse, mean, std, ends, above, thresholds, silent)
 
     def at_least(self, values: Float32s, units: slice) -> Float64s:
         """Return how many sentences have at least these activations, interpolated within a bin, `[rows, units]`.
@@ -81,30 +73,14 @@ class Distributions:
             values: activations of the units, `[rows, units]`.
             units: the indices of the units.
         """
-        found = np.empty(values.shape)
-        _at_least(values, self.edges[units], self.above[units], self.ends[units], found)
-        return found
+        of_units = zip(values.T, self.ends[units], self.above[units], strict=True)
+        return np.stack([np.interp(own, ends, above) for own, ends, above in of_units], axis=1)
 
-    def add_sentences(self, values: Float32s, units: slice, outer: float, outers: Int64s, smallest: Float64s) -> Int8s:
-        """Count the outer units of sentences of the corpus, and keep their smallest tails, given some of their units.
-
-        Each sentence is left out of the corpus: its tails are the `signed_tails` of what `at_least` counts without it.
-
-        Args:
-            values, units: as for `at_least`.
-            outer: the largest tail of an outer unit.
-            outers: the numbers of outer units so far, `[rows]`; they are added to.
-            smallest: the smallest tails so far, ascending, `[rows, kept]`; infinity where there are fewer.
-
-        Returns:
-            1 where an activation is in the upper outer part, -1 where it is in the lower, otherwise 0; `[rows, units]`.
-        """
-        flags = np.empty(values.shape, np.int8)
-        _add_sentences(
-            values, self.edges[units], self.above[units], self.ends[units], self.middle[:, units], self.silent[units],
-            self.sparse, self.sentences, outer, outers, smallest, flags,
-        )  # fmt: skip
-        return flags
+    def tails_of_sentences(self, values: Float32s, units: slice) -> Float64s:
+        """Return the signed tails of sentences of the corpus, each without itself; arguments as for `at_least`."""
+        count = np.maximum(self.at_least(values, units), 1.0)
+        tails = signed_tails(count - 1, self.sentences - count, self.sentences - 1, self.sparse)
+        return self.known(tails, values, units)
 
     def known(self, tails: Float64s, values: Float32s, units: slice) -> Float64s:
         """Return tails with NaN for silent units and for inactive features."""
@@ -112,21 +88,9 @@ class Distributions:
         return np.where(unknown | (values <= 0) if self.sparse else unknown, np.nan, tails)
 
 
-def _ascending(ends: Float32s) -> Float32s:
-    """Return ends of bins, each moved up by rounding where it is not above the end before, `[units, bins + 1]`."""
-    for at in range(1, ends.shape[1]):
-        ends[:, at] = np.maximum(ends[:, at], np.nextafter(ends[:, at - 1], np.float32(np.inf)))
-    return ends
-
-
-def _middle(above: Int64s, ends: Float32s, is_sparse: bool) -> Float32s:
-    """Return for each unit two ends of bins between which every tail is above `MIDDLE`, `[2, units]`."""
-    unit, sentences = np.arange(len(above)), above[:, :1]
-    enough = (MIDDLE if is_sparse else MIDDLE / 2) * sentences + 1
-    from_below = (sentences - above[:, 1:] > enough).argmax(1)
-    from_above = above.shape[1] - 2 - (above[:, :-1] > enough)[:, ::-1].argmax(1)
-    low = np.full(len(unit), -np.inf, np.float32) if is_sparse else ends[unit, from_below + 1]
-    return np.stack([low, ends[unit, from_above]])
+def is_outer(tails: Float64s) -> Bools:
+    """Return which signed tails are at most `OUTER`."""
+    return np.asarray(np.abs(tails) <= OUTER)
 
 
 def signed_tails(higher: Floats, lower: Floats, sentences: Floats | Int64s | int, upper_only: bool = False) -> Float64s:
@@ -148,26 +112,10 @@ def signed_tails(higher: Floats, lower: Floats, sentences: Floats | Int64s | int
     return np.asarray(np.where(up <= down, np.minimum(2 * up, 1.0), -np.minimum(2 * down, 1.0)))
 
 
-@dataclass(frozen=True)
-class ExactPlaces:
-    """The exact places of activations that lie beyond a pole's last winner, `[pairs]` each.
-
-    Attributes:
-        text, unit: the index of the text, and of the unit among all units.
-        rank: 1 plus the number of winners beyond the activation.
-        reached: the number of winners at least as far out. Other sentences may be as far out as the last winner.
-    """
-
-    text: Int64s
-    unit: Int64s
-    rank: Int32s
-    reached: Int64s
-
-
-def exact_places(
+def places_among_winners(
     tables: OpenTables, neurons: Neurons, values: Float32s, own: Sequence[int], pole: str, threshold: Float32s
-) -> ExactPlaces:
-    """Return the exact places of activations among the winners of a pole, without the texts' own sentences.
+) -> tuple[tuple[Int64s, Int64s], Int32s, Int64s]:
+    """Return where activations that lie beyond a pole's last winner are among its winners, without own sentences.
 
     Args:
         tables, neurons: the run's tables and units.
@@ -175,6 +123,10 @@ def exact_places(
         own: the id of the corpus sentence that a text is, or -1, `[texts]`.
         pole: the pole.
         threshold: the activation of each unit's last winner, `[units]`.
+
+    Returns:
+        The indices of these activations in `values`, and for each of them the rank (1 plus the number of winners
+        beyond it) and the number of winners at least as far out. Other sentences may be as far out as the last winner.
     """
     sign = np.float32(1 if pole == "top" else -1)
     unit, text = np.nonzero((sign * values >= sign * threshold).T)
@@ -194,55 +146,4 @@ def exact_places(
             value = sign * values[text[pair], unit[pair]]
             rank[pair] = 1 + np.count_nonzero(others > value)
             reached[pair] = np.count_nonzero(others >= value)
-    return ExactPlaces(text, unit, rank, reached)
-
-
-@compiled
-def _count(value: Any, edges: Float32s, above: Int64s, ends: Float32s) -> Any:
-    """Return how many sentences of a unit have at least an activation, interpolated within its bin."""
-    at, stop = 0, len(edges)
-    while at < stop:
-        middle = (at + stop) // 2
-        if edges[middle] <= value:
-            at = middle + 1
-        else:
-            stop = middle
-    part = min(max((ends[at + 1] - value) / (ends[at + 1] - ends[at]), 0.0), 1.0)
-    return above[at + 1] + part * (above[at] - above[at + 1])
-
-
-@compiled
-def _at_least(values: Float32s, edges: Float32s, above: Int64s, ends: Float32s, found: Float64s) -> None:
-    for row in range(values.shape[0]):
-        for unit in range(values.shape[1]):
-            found[row, unit] = _count(values[row, unit], edges[unit], above[unit], ends[unit])
-
-
-@compiled
-def _add_sentences(
-    values: Float32s, edges: Float32s, above: Int64s, ends: Float32s, middle: Float32s, silent: Bools, is_sparse: bool,
-    sentences: int, outer: float, outers: Int64s, smallest: Float64s, flags: Int8s,
-) -> None:  # fmt: skip
-    last = smallest.shape[1] - 1
-    for row in range(values.shape[0]):
-        own = smallest[row]
-        for unit in range(values.shape[1]):
-            flags[row, unit] = 0
-            value = values[row, unit]
-            # Most activations are in the middle, where the tail is above MIDDLE, so their place does not matter.
-            if silent[unit] or (middle[0, unit] < value < middle[1, unit] and own[last] <= MIDDLE):
-                continue
-            if is_sparse and value <= 0:
-                continue
-            count = max(_count(value, edges[unit], above[unit], ends[unit]), 1.0)  # the sentence itself is left out
-            up, down = count / sentences, (1 + sentences - count) / sentences
-            tail = up if is_sparse else min(2 * min(up, down), 1.0)
-            if tail <= outer:
-                outers[row] += 1
-                flags[row, unit] = 1 if is_sparse or up <= down else -1
-            if tail < own[last]:
-                at = last
-                while at and own[at - 1] > tail:
-                    own[at] = own[at - 1]
-                    at -= 1
-                own[at] = tail
+    return (text, unit), rank, reached

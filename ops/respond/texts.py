@@ -1,22 +1,25 @@
-"""Texts of the user's own, cleaned and tokenized as `ingest` does it, each with what a reader should know about it."""
+"""Texts of the user's own, cleaned, tokenized and scored as those of the corpus were."""
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.arrays import Int32s
-from ops.corpus.clean_text import clean_sentence, normalize
-from ops.corpus.sentences import MIN_TOKENS, has_only_unknown
+from ops.arrays import Float32s, Int32s
+from ops.corpus.sentences import MIN_TOKENS, clean, has_only_unknown, make_splitter
 from ops.corpus.split_sentences import SentenceSplitter
+from ops.corpus.token_windows import window_size
 from ops.errors import InputError, counted
-from ops.model.tokenizer import PlacedTokens, Tokenizer
+from ops.model.activations import Scorer
+from ops.model.batches import Lengths, length_batches
+from ops.model.tokenizer import PlacedTokens, Tokenizer, Tokens
 from ops.sentences.pipeline import BLANK, Annotator
 from ops.sentences.word_spans import Span, word_spans, words_of_tokens
 from ops.storage.open_tables import OpenTables
+from ops.topk.score_shard import score_batches
 
 LOOKED_THROUGH = 2_000_000  # in a larger corpus, texts are looked for only among the annotated sentences
 
@@ -30,12 +33,19 @@ class OwnText:
         placed: its tokens, cut at the model's limit.
         words: the span of each word.
         notes: what a reader should know about it.
+        sentence: the id and the data set of the sentence of the corpus that it is; None for a new text.
     """
 
     text: str
     placed: PlacedTokens
     words: list[Span | None]
     notes: tuple[str, ...]
+    sentence: tuple[int, str] | None = None
+
+    @property
+    def sent_id(self) -> int:
+        """The id of the sentence of the corpus that it is, or -1."""
+        return -1 if self.sentence is None else self.sentence[0]
 
     @property
     def tokens(self) -> int:
@@ -59,14 +69,14 @@ class TextReader:
 
     Args:
         tokenizer: the model's tokenizer.
-        is_split: whether the run split its texts into sentences.
-        is_windows: whether the run's texts are windows of tokens, which keep white space and line ends.
+        split: the run's value of `--split`.
     """
 
-    def __init__(self, tokenizer: Tokenizer, is_split: bool, is_windows: bool = False) -> None:
-        self._tokenizer, self._is_split, self._splitter = tokenizer, is_split, SentenceSplitter()
+    def __init__(self, tokenizer: Tokenizer, split: str) -> None:
+        self._tokenizer, self._is_split, self._splitter = tokenizer, split == "sentences", SentenceSplitter()
+        self._clean = partial(clean, splitter=make_splitter(split, tokenizer))
+        is_windows = window_size(split) is not None  # which keep line ends
         self._annotator = Annotator(BLANK, self._splitter.split if is_windows else None)
-        self._clean = clean_sentence if is_split else partial(unicodedata.normalize, "NFC") if is_windows else normalize
 
     def read(self, texts: Iterable[str], split: bool = False) -> list[OwnText]:
         """Return the texts, or with `split` their sentences.
@@ -75,12 +85,12 @@ class TextReader:
             InputError: a text is empty, or has only tokens that the model does not know.
         """
         pieces = [piece for text in texts for piece in (self._splitter.split(text) if split else [text]) or [""]]
-        clean = [self._clean(piece) for piece in pieces]
-        placed = self._tokenizer.encode_with_spans(clean)
-        words = [annotation.words for annotation in self._annotator.annotate(clean)]
+        cleaned = [self._clean(piece) for piece in pieces]
+        placed = self._tokenizer.encode_with_spans(cleaned)
+        words = [annotation.words for annotation in self._annotator.annotate(cleaned)]
         return [
             OwnText(text, tokens, word_spans(text, own), self._notes(text, tokens, split))
-            for text, tokens, own in zip(clean, placed, words, strict=True)
+            for text, tokens, own in zip(cleaned, placed, words, strict=True)
         ]
 
     def _notes(self, text: str, placed: PlacedTokens, split: bool) -> tuple[str, ...]:
@@ -114,3 +124,21 @@ def sentences_of_corpus(tables: OpenTables, texts: Sequence[str], sentences: int
     table = "corpus" if sentences <= LOOKED_THROUGH else "sentences"
     rows = tables.read(table, pc.field("text").isin(pa.array(set(texts), pa.string())), ["sent_id", "text", "dataset"])
     return {row["text"]: (row["sent_id"], row["dataset"]) for row in rows.to_pylist()}
+
+
+def score_texts(scorer: Scorer, texts: Sequence[Tokens], budget: int, lengths: Lengths) -> Float32s:
+    """Return the activations of all units for each text, `[texts, units]`.
+
+    Args:
+        scorer: the model.
+        texts: the tokens of each text.
+        budget, lengths: as `length_batches` takes them.
+
+    Raises:
+        InputError: an activation is not finite.
+    """
+    rows = length_batches(np.array([len(text.ids) for text in texts], np.int64), budget, lengths)
+    values, reasons = score_batches(scorer, ((own, [texts[row] for row in own]) for own in rows), len(texts))
+    for row, why in reasons.items():
+        raise InputError(f"text {row + 1}: {why}; topk leaves such sentences out, so change the text")
+    return values

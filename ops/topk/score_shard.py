@@ -1,6 +1,6 @@
 """Scoring of one shard: its batches pass through the model in a fixed order, and each is reduced immediately."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from ops.arrays import Float32s
+from ops.arrays import Float32s, Int64s
 from ops.model.activations import Scorer
 from ops.model.batches import TokenBlock
 from ops.model.tokenizer import Tokens
@@ -192,6 +192,27 @@ class ShardScorer:
 def score_batch(scorer: Scorer, tokens: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
     """Return a batch's values `[sentences, neurons]` float32, which rows are finite, and why the others are not."""
     return finite_rows(scorer.score(tokens), scorer.layers)
+
+
+def score_batches(
+    scorer: Scorer, batches: Iterable[tuple[Int64s, Sequence[Tokens]]], sentences: int
+) -> tuple[Float32s, dict[int, str]]:
+    """Return the values of sentences, `[sentences, neurons]` float32, and why those that are not finite are not.
+
+    Args:
+        scorer: the model.
+        batches: the places of each batch's sentences among all of them, and their tokens.
+        sentences: the number of sentences.
+    """
+    values = np.zeros((sentences, 0), np.float32)
+    reasons: dict[int, str] = {}
+    for places, tokens in batches:
+        found, _, why = score_batch(scorer, tokens)
+        if not values.shape[1]:
+            values = np.empty((sentences, found.shape[1]), np.float32)
+        values[places] = found.cpu().numpy()
+        reasons |= {int(places[row]): reason for row, reason in why.items()}
+    return values, reasons
 
 
 def signed(pole: str, activations: pa.ListArray, sent_ids: pa.ListArray) -> tuple[pa.Array, pa.Array]:

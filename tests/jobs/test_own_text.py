@@ -159,7 +159,7 @@ def test_the_model_is_loaded_once_and_what_is_explained_anew_is_read_anew(
     for pages in (Browser(str(out), 5, 10).pages, Browser(str(out), 5, 10).pages):
         assert [texts.answer(pages, text).status for text in (TEXT, MARKUP)] == [200, 200]  # type: ignore[union-attr]
         assert texts._responder is not None
-        assert texts._responder.explained.tables is pages.facts.tables
+        assert texts._responder.corpus.tables is pages.facts.tables
     assert len(made) == 1
 
 

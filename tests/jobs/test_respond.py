@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-import ops.respond.reference
+import ops.respond.corpus
 from jobs.respond import job, steps
 from jobs.respond.job import RespondConfig
 from jobs.run_folder.run import RunReader
@@ -82,7 +82,7 @@ def responses(out: Path, to: Path, texts: list[str], **options: Any) -> dict[str
 def test_sentences_of_the_corpus_are_where_the_run_has_them(
     runs: Callable[[str], Path], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ops.respond.reference, "LEAST", 20)
+    monkeypatch.setattr(ops.respond.corpus, "LEAST", 20)
     out, chosen = runs(kind), np.arange(0, 350)
     corpus = pq.read_table(out / "corpus").to_pylist()
     found = responses(out, tmp_path / "to.parquet", [corpus[i]["text"] for i in chosen])

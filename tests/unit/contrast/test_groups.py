@@ -59,7 +59,7 @@ def test_the_data_set_is_no_stratum_of_itself() -> None:
 def test_conditions_are_joined() -> None:
     table = moods()
     a, b = [("mood", "glad"), ("dataset", "news")], [("mood", "sad")]
-    one, _ = contrast_of_conditions(table, a, b, 0)
+    one = contrast_of_conditions(table, a, b, 0)
     assert one.group == "mood=glad and dataset=news"
     rows = table.to_pylist()
     assert all(rows[i]["meta"]["mood"] == "glad" and rows[i]["dataset"] == "news" for i in one.rows[one.is_a])

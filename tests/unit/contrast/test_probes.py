@@ -118,11 +118,12 @@ def test_all_units_and_all_rotated_axes_score_alike_with_the_same_penalty() -> N
 def test_a_rotation_spreads_what_one_unit_knows() -> None:
     one, values = planted(800, 32)
     rotated = rotated_probes(one, values, 0, 1)
-    assert len(rotated) == 10
-    assert len({tuple(own.held_out[:5, 0].tolist()) for own in rotated}) == 10
+    assert rotated.held_out.shape == (10, 800, len(KS))
+    assert rotated.inner.shape == (10, 5, len(KS))
+    assert len({tuple(own[:5, 0].tolist()) for own in rotated.held_out}) == 10
     unit = area(one, unit_probes(one, values).held_out[:, 0])
-    assert unit > np.mean([area(one, own.held_out[:, 0]) for own in rotated]) + 0.1
-    assert area(one, rotated[0].held_out[:, -1]) == pytest.approx(
+    assert unit > np.mean([area(one, own[:, 0]) for own in rotated.held_out]) + 0.1
+    assert area(one, rotated.held_out[0, :, -1]) == pytest.approx(
         area(one, layer_probe(one, values).held_out[:, 0]), abs=0.01
     )
 

@@ -9,7 +9,7 @@ from ops import schema
 from ops.contrast.figures import contrast_figures
 from ops.contrast.groups import Contrast
 from ops.contrast.probes import KS, Scores
-from ops.contrast.tables import ProbeRows, control_rows, known_q_values, units_table
+from ops.contrast.tables import control_rows, known_q_values, probe_rows, units_table
 from ops.contrast.units import Separation
 from ops.statistics.false_discovery import q_values
 from ops.statistics.fold_areas import FoldAreas
@@ -69,31 +69,33 @@ def test_controls_have_quantiles_and_the_share_that_is_significant() -> None:
     assert schema.table("contrast/controls", rows.values()).num_rows == 9
 
 
-def probes(one: Contrast) -> ProbeRows:
+def probes(one: Contrast) -> dict[str, dict[int | None, Scores]]:
     """Units of layer 1 are best within the training documents of folds 0 and 1, those of layer 2 elsewhere."""
     random, n = np.random.default_rng(3), len(one.rows)
 
     def scores(strength: float) -> Scores:
         return Scores(random.normal(size=(n, 2)) + strength * one.is_a[:, None], np.full((5, 2), 0.6))
 
-    units = {1: scores(0.5), 2: scores(1.0)}
-    units[1].inner[:2] = 0.9
-    units[2].inner[2:] = 0.8
-    whole = {layer: Scores(scores(2.0).held_out[:, :1], np.zeros((5, 1))) for layer in (1, 2)}
-    rotated = {layer: [scores(0.3) for _ in range(3)] for layer in (1, 2)}
-    words = Scores(scores(0.8).held_out[:, :1], np.zeros((5, 1)))
-    return ProbeRows(one, units, rotated, whole, {layer: scores(0.1) for layer in (1, 2)}, words)
+    found: dict[str, dict[int | None, Scores]] = {"units": {1: scores(0.5), 2: scores(1.0)}}
+    found["units"][1].inner[:2] = 0.9
+    found["units"][2].inner[2:] = 0.8
+    found["layer"] = {layer: Scores(scores(2.0).held_out[:, :1], np.zeros((5, 1))) for layer in (1, 2)}
+    turned = {layer: [scores(0.3).held_out for _ in range(3)] for layer in (1, 2)}
+    found["rotated"] = {layer: Scores(np.stack(own), np.zeros((3, 5, 2))) for layer, own in turned.items()}
+    found["words"] = {None: Scores(scores(0.8).held_out[:, :1], np.zeros((5, 1)))}
+    found["random"] = {layer: scores(0.1) for layer in (1, 2)}
+    return found
 
 
 def test_the_layer_is_chosen_fold_by_fold_on_training_documents() -> None:
     one = contrast(1_500, documents=300)
     own = probes(one)
-    rows = own.rows()
+    rows = probe_rows(one, own)
     assert schema.table("contrast/probes", rows).num_rows == len(rows)
     by_key = {(row["basis"], row["layer"], row["k"]): row for row in rows}
     assert len(by_key) == len(rows)
     folds = one.folds // 2
-    chosen = np.where(folds < 2, own.units[1].held_out[:, 1], own.units[2].held_out[:, 1])
+    chosen = np.where(folds < 2, own["units"][1].held_out[:, 1], own["units"][2].held_out[:, 1])
     areas = FoldAreas.of(chosen[:, None], one.is_a, one.documents, folds).areas()[:, 0]
     row = by_key["units", None, KS[1]]
     assert [row["auc"], row["auc_low"], row["auc_high"]] == pytest.approx(areas.tolist())
@@ -107,8 +109,8 @@ def test_rotations_have_median_and_range_and_add_their_own_variance() -> None:
     one = contrast(1_500, documents=300)
     own = probes(one)
     folds = one.folds // 2
-    by_key = {(row["basis"], row["layer"], row["k"]): row for row in own.rows()}
-    columns = np.stack([own.units[2].held_out[:, 0], *(each.held_out[:, 0] for each in own.rotated[2])], 1)
+    by_key = {(row["basis"], row["layer"], row["k"]): row for row in probe_rows(one, own)}
+    columns = np.stack([own["units"][2].held_out[:, 0], *own["rotated"][2].held_out[:, :, 0]], 1)
     found = FoldAreas.of(columns, one.is_a, one.documents, folds)
     areas = found.areas()[0]
     row = by_key["rotated", 2, 1]
@@ -121,8 +123,8 @@ def test_rotations_have_median_and_range_and_add_their_own_variance() -> None:
 
 
 def test_groups_in_too_few_folds_have_no_areas() -> None:
-    one = contrast(300)
-    rows = probes(replace(one, is_a=np.arange(300) == 0)).rows()
+    one = replace(contrast(300), is_a=np.arange(300) == 0)
+    rows = probe_rows(one, probes(one))
     assert all(np.isnan(row["auc"]) for row in rows)
     assert schema.table("contrast/probes", rows)["auc"].null_count == len(rows)
 
@@ -132,7 +134,7 @@ def test_figures_show_units_next_to_controls() -> None:
     controls = schema.table(
         "contrast/controls", control_rows("made up", {"units": {1: FIRST}, "permuted": {1: SECOND}})
     )
-    table = schema.table("contrast/probes", probes(one).rows())
+    table = schema.table("contrast/probes", probe_rows(one, probes(one)))
     figures = contrast_figures(controls, table)
     assert list(figures) == ["areas", "probes"]
     (axes,) = figures["probes"].axes

@@ -2,11 +2,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
 from ops.contrast.groups import Contrast
-from ops.contrast.permutations import Permutations
-from ops.contrast.units import Matched, Separation, separation, with_permuted_labels
+from ops.contrast.permutations import Permutations, with_permuted_labels
+from ops.contrast.units import Matched, Separation, separation
 from ops.statistics.by_document import areas_by_document
 from tests.unit.contrast.small import contrast
 
@@ -14,8 +15,7 @@ UNITS = 9
 
 
 def measured(one: Contrast, values: np.ndarray, sparse: bool = False, permuted: bool = False) -> Separation:
-    permutations = Permutations.of(one, 0) if permuted else None
-    return separation(one, Matched.of(one), lambda a, b: values[:, a:b], values.shape[1], permutations, sparse)
+    return separation(one, csr_array(values) if sparse else values, Permutations.of(one, 0) if permuted else None)
 
 
 def values_of(one: Contrast, seed: int = 4) -> np.ndarray:
@@ -106,7 +106,7 @@ def test_a_feature_of_one_document_is_no_finding() -> None:
 
 def test_permuted_labels_keep_documents_together() -> None:
     one = contrast(1_000, by_document=True, documents=100)
-    permuted = with_permuted_labels(one, Permutations.of(one, 0), 0)
+    permuted = with_permuted_labels(one, 0)
     assert not np.array_equal(permuted.is_a, one.is_a)
     assert all(len(set(permuted.is_a[one.documents == d])) == 1 for d in set(one.documents.tolist()))
     assert np.array_equal(permuted.rows, one.rows)
@@ -123,7 +123,7 @@ def test_permuted_labels_are_significant_as_often_as_chance_says() -> None:
     values = (0.5 * of_document + random.normal(size=(1_500, 60))).astype(np.float32)
     shares, any_found = [], 0
     for seed in range(200):
-        own = with_permuted_labels(one, Permutations.of(one, seed), seed)
+        own = with_permuted_labels(one, seed)
         p = measured(own, values).p
         shares.append((p < 0.05).mean())
         any_found += bool((q_values(p) < 0.05).any())

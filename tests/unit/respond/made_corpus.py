@@ -11,8 +11,7 @@ import torch
 
 from ops.arrays import Bools, Float32s, Int64s
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
-from ops.respond.measure import Corpus
-from ops.respond.reference import Sample
+from ops.respond.corpus import Corpus, Sample
 from ops.respond.tails import Distributions
 from ops.schema import activations_schema
 from ops.topk.neurons import Neurons
@@ -87,7 +86,7 @@ def made_corpus(
     ]))  # fmt: skip
     tables: Any = MadeTables({"neurons": table, "topk": topk, "activations": _sample(values, sampled, neurons, sparse)})
     known = Distributions.read(tables, neurons, len(values), k, poles, sparse)
-    return Corpus(tables, neurons, known, Sample(sampled, lengths[sampled]), poles, k, 7)
+    return Corpus(tables, (), neurons, known, Sample(sampled, lengths[sampled]), poles, k, 7)
 
 
 def _sample(values: Float32s, sampled: Int64s, neurons: Neurons, sparse: bool) -> pa.Table:

@@ -1,13 +1,23 @@
+import re
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ops.respond.common import DRAWS, Common
-from ops.respond.findings import in_order, unit_rows
-from ops.respond.measure import OUTER, TWENTIETH, Measured, is_outer, measure
-from ops.respond.tails import signed_tails
-from tests.unit.respond.made_corpus import brute_tails, made_corpus
+from ops.respond.corpus import TWENTIETH
+from ops.respond.findings import unit_rows
+from ops.respond.measure import Measured, measure, response_rows
+from ops.respond.tails import OUTER, is_outer, signed_tails
+from ops.schema.responses import RESPONSES
+from tests.conftest import ROOT
+from tests.unit.respond.made_corpus import MadeTables, brute_tails, made_corpus
+from tests.unit.test_docs import TYPES
 
 UNITS, SENTENCES, SAMPLED = 60, 4_000, 1_500
+COLUMNS = ("layer", "unit", "pole", "family")
 
 
 def correlated(seed: int, sentences: int = SENTENCES) -> np.ndarray:
@@ -117,16 +127,14 @@ def test_draws_are_counted_as_texts_are(values: np.ndarray, sampled: np.ndarray)
     loud[sampled] = values[int(np.abs(values).sum(1).argmax())]
     corpus = made_corpus(loud, LENGTHS, sampled[:400])
     common = Common(UNITS, 7)
-    flags = corpus.distributions.add_sentences(
-        loud[sampled[:400]], slice(None), 0.9, np.zeros(400, np.int64), np.full((400, 2), np.inf)
-    )
+    tails = corpus.distributions.tails_of_sentences(loud[sampled[:400]], slice(None)) / 90
     drawn = common.draw([np.arange(100), np.arange(300)])
     assert drawn.shape == (DRAWS, 2)
     assert drawn[:, 0].max() < 100 <= drawn[:, 1].max()
-    common.add_reference(drawn, slice(0, UNITS), flags)
-    common.add_texts(np.full((2, UNITS), 0.5), OUTER)
-    assert set(common.of_draws().tolist()) == {int((flags[0] != 0).sum())}
-    common.add_texts(np.full((1, UNITS), 0.5), OUTER)
+    common.add_draws(drawn, slice(0, UNITS), tails)
+    common.add_texts(np.full((2, UNITS), 0.5))
+    assert set(common.of_draws().tolist()) == {int(is_outer(tails[0]).sum())} != {0}
+    common.add_texts(np.full((1, UNITS), 0.5))
     assert len(common.of_draws()) == 0, "a text without a reference"
 
 
@@ -137,9 +145,10 @@ def rows_of(
     corpus = made_corpus(values, np.full(300, 9), np.arange(300))
     shown, tails = np.array([tail]), np.array([like])
     measured = Measured(values[:1], shown, shown, tails, np.arange(len(tail), dtype=np.int32)[None], [])
-    codes = np.full((2, len(tail)), -1)
-    codes[:, list(families)] = list(families.values())
-    return unit_rows(corpus, measured, 0, np.arange(len(tail)), codes, most)
+    rows = [{"layer": 1, "unit": u, "pole": p, "family": f} for u, f in families.items() for p in ("bottom", "top")]
+    table = pa.Table.from_pylist(rows, pa.schema({n: pa.string() if n == "pole" else pa.int32() for n in COLUMNS}))
+    tables: Any = MadeTables({"families": table})
+    return unit_rows(replace(corpus, tables=tables, names={"families"}), measured, 0, np.arange(len(tail)), most)
 
 
 def test_the_most_unusual_for_its_length_come_first_and_a_family_is_one_line() -> None:
@@ -162,7 +171,43 @@ def test_the_most_unusual_for_its_length_come_first_and_a_family_is_one_line() -
 
 
 def test_units_without_a_tail_are_not_in_the_order() -> None:
-    nan = np.array([[np.nan, 0.5, np.nan, -0.1]])
-    measured = Measured(nan.astype(np.float32), nan, nan, np.full((1, 4), np.nan), np.zeros((1, 4), np.int32), [])
-    assert in_order(measured, 0, np.array([0, 1, 3])).tolist() == [3, 1]
-    assert is_outer(np.array([0.01, -0.01, 0.011, np.nan])).tolist() == [True, True, False, False]
+    nan = np.nan
+    assert [row["unit"] for row in rows_of([nan, 0.5, nan, -0.1], [nan] * 4, {}, None)] == [3, 1]
+    assert is_outer(np.array([0.01, -0.01, 0.011, nan])).tolist() == [True, True, False, False]
+
+
+def test_a_row_for_each_text_and_unit_with_nulls_for_what_is_not_known() -> None:
+    values = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    corpus = made_corpus(values, np.full(50, 9), np.arange(50), widths=(1, 2))
+    tail = np.array([[0.02, np.nan, -0.4], [1, -0.1, 0.3]])
+    measured = Measured(
+        values[:2],
+        np.array([[1, np.nan, 2], [3, 4, 5.0]]),
+        tail,
+        tail / 2,
+        np.array([[1, 0, 0], [0, 3, 0]], np.int32),
+        [],
+    )
+    rows = response_rows(corpus, measured, ["a", "b"], 7).to_pylist()
+    assert [(row["number"], row["text"], row["layer"], row["unit"]) for row in rows] == [
+        (7, "a", 1, 0), (7, "a", 2, 0), (7, "a", 2, 1), (8, "b", 1, 0), (8, "b", 2, 0), (8, "b", 2, 1),
+    ]  # fmt: skip
+    assert [row["pole"] for row in rows] == ["top", None, "bottom", "top", "bottom", "top"]
+    assert [row["rank"] for row in rows] == [1, None, None, None, 3, None]
+    assert [row["tail"] for row in rows] == [
+        np.float32(0.02),
+        None,
+        np.float32(0.4),
+        1,
+        np.float32(0.1),
+        np.float32(0.3),
+    ]
+    assert [row["z"] for row in rows] == [1, None, 2, 3, 4, 5]
+    assert rows[2]["tail_like"] == np.float32(0.2)
+    assert rows[5]["activation"] == values[1, 2]
+
+
+def test_its_columns_are_documented() -> None:
+    section = (ROOT / "docs/tables.md").read_text(encoding="utf-8").split("## responses")[1].split("\n## ")[0]
+    found = re.findall(r"^\| `(\w+)` \| `([^`]+)`( or null)? \|", section, re.MULTILINE)
+    assert found == [(c.name, TYPES.get(c.type, str(c.type)), " or null" * c.nullable) for c in RESPONSES.columns]

@@ -1,10 +1,13 @@
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ops.respond.corpus import TWENTIETH, Corpus
 from ops.respond.measure import text_tails
-from ops.respond.tails import MIDDLE, signed_tails
+from ops.respond.tails import OUTER
 from tests.unit.respond.made_corpus import brute_tails, made_corpus
 
 
@@ -15,12 +18,17 @@ def made(seed: int, sentences: int, units: int, sparse: bool) -> np.ndarray:
     return np.maximum(values - 0.8, 0) if sparse else values
 
 
-def bin_shares(corpus: object, values: np.ndarray) -> np.ndarray:
-    """Twice the share of the corpus in the bin of each value, and in one sentence more."""
-    known = corpus.distributions  # type: ignore[attr-defined]
+def bin_shares(corpus: Corpus, values: np.ndarray) -> np.ndarray:
+    """Twice the share of the corpus in the bins that hold each value or end there, and in one sentence more."""
+    known = corpus.distributions
     counts = known.above[:, :-1] - known.above[:, 1:]
-    bins = np.array([np.searchsorted(own, column, "right") for own, column in zip(known.edges, values.T, strict=True)])
-    return 2 * (np.take_along_axis(counts, bins, 1).T + 1) / known.sentences
+
+    def of_side(side: Literal["left", "right"]) -> np.ndarray:
+        ends = zip(known.ends, values.T, strict=True)
+        bins = np.array([np.searchsorted(own[1:-1], x, side) for own, x in ends])
+        return np.asarray(np.take_along_axis(counts, bins, 1))
+
+    return np.asarray(2 * (np.maximum(of_side("left"), of_side("right")).T + 1) / known.sentences)
 
 
 @given(st.integers(0, 1_000), st.booleans(), st.sampled_from([5, 60, 400]), st.sampled_from([1, 7, 40]))
@@ -52,21 +60,17 @@ def test_tails_are_those_of_the_corpus_within_a_bin_and_exact_among_winners(
 
 @given(st.integers(0, 1_000), st.booleans(), st.sampled_from([40, 300]))
 def test_sentences_of_the_corpus_are_counted_as_if_they_were_texts(seed: int, sparse: bool, sentences: int) -> None:
-    values = made(seed, sentences, 9, sparse)
-    corpus = made_corpus(values, np.full(sentences, 9), np.arange(sentences), k=1, sparse=sparse)
-    known = corpus.distributions
-    outers, smallest = np.zeros(sentences, np.int64), np.full((sentences, 4), np.inf)
-    flags = [
-        known.add_sentences(values[:, units], units, 0.05, outers, smallest) for units in (slice(0, 5), slice(5, 9))
-    ]
-    count = np.maximum(known.at_least(values, slice(None)), 1)
-    tails = known.known(signed_tails(count - 1, sentences - count, sentences - 1, sparse), values, slice(None))
-    assert np.array_equal(np.concatenate(flags, 1), np.where(np.abs(tails) <= 0.05, np.sign(tails), 0))
-    assert np.array_equal(outers, (np.abs(tails) <= 0.05).sum(1))
-    expected = np.sort(np.where(np.isnan(tails), np.inf, np.abs(tails)), 1)[:, :4]
-    far = (expected <= MIDDLE).all(1)  # where the kept ones are in the middle, all units were looked at
-    assert np.allclose(smallest[far], expected[far])
-    assert np.allclose(smallest, expected)
+    values = made(seed, sentences, 30, sparse)
+    corpus = made_corpus(values, np.full(sentences, 9), np.arange(sentences), k=1, widths=(25, 5), sparse=sparse)
+    tails = corpus.distributions.tails_of_sentences(values, slice(None))
+    expected = brute_tails(values, values, np.ones(sentences, bool), sparse)
+    assert np.array_equal(np.isnan(tails), np.isnan(expected))
+    near = np.abs(np.abs(tails) - np.abs(expected)) <= bin_shares(corpus, values) + 1e-9
+    assert near[~np.isnan(tails)].all()
+    outers, twentieths = corpus.wholes
+    assert np.array_equal(outers, (np.abs(tails) <= OUTER).sum(1))
+    ascending = np.sort(np.where(np.isnan(tails), np.inf, np.abs(tails)), 1)
+    assert np.array_equal(twentieths, ascending[:, TWENTIETH - 1])
 
 
 def test_silent_units_and_inactive_features_have_no_tail() -> None:

@@ -13,8 +13,8 @@ def tokenizer() -> Tokenizer:
 
 def test_a_text_is_cleaned_as_the_corpus_was(tokenizer: Tokenizer) -> None:
     written = "  Well...\tthe cafe\u0301 was   shut!! "
-    assert [own.text for own in TextReader(tokenizer, False).read([written])] == ["Well... the caf\u00e9 was shut!!"]
-    (own,) = TextReader(tokenizer, True).read([written])
+    assert [own.text for own in TextReader(tokenizer, "none").read([written])] == ["Well... the caf\u00e9 was shut!!"]
+    (own,) = TextReader(tokenizer, "sentences").read([written])
     assert own.text == "Well. the caf\u00e9 was shut!"
     assert own.placed.tokens.ids == tokenizer.encode([own.text])[0].ids
     assert own.tokens == len(own.placed.tokens.ids)
@@ -30,26 +30,26 @@ def test_a_text_is_cleaned_as_the_corpus_was(tokenizer: Tokenizer) -> None:
 
 def test_a_text_for_a_run_of_windows_keeps_white_space_and_line_ends(tokenizer: Tokenizer) -> None:
     written = "def shut(cafe\u0301):\n    return  cafe\u0301\n\n"
-    (own,) = TextReader(tokenizer, False, True).read([written])
+    (own,) = TextReader(tokenizer, "tokens:64").read([written])
     assert own.text == "def shut(caf\u00e9):\n    return  caf\u00e9\n\n"
     assert "return" in [own.text[slice(*span)] for span in own.words if span]
     with pytest.raises(InputError, match="empty"):
-        TextReader(tokenizer, False, True).read([" \n"])
+        TextReader(tokenizer, "tokens:64").read([" \n"])
 
 
 def test_several_sentences_are_said_or_split(tokenizer: Tokenizer) -> None:
     text = "The kettle sang. Nobody heard it."
-    (own,) = TextReader(tokenizer, True).read([text])
+    (own,) = TextReader(tokenizer, "sentences").read([text])
     assert "2 sentences" in own.notes[0]
     assert "--split" in own.notes[0]
-    assert TextReader(tokenizer, False).read([text])[0].notes == ()
-    split = TextReader(tokenizer, True).read([text, "One more."], split=True)
+    assert TextReader(tokenizer, "none").read([text])[0].notes == ()
+    split = TextReader(tokenizer, "sentences").read([text, "One more."], split=True)
     assert [own.text for own in split] == ["The kettle sang.", "Nobody heard it.", "One more."]
     assert [own.notes for own in split] == [()] * 3
 
 
 def test_what_is_short_or_cut_is_said(tokenizer: Tokenizer) -> None:
-    short, long = TextReader(tokenizer, False).read(["rain", "rain " * 700])
+    short, long = TextReader(tokenizer, "none").read(["rain", "rain " * 700])
     assert "has 1 token;" in short.notes[0]
     assert long.tokens == tokenizer.limit
     assert "512 tokens" in long.notes[0]
@@ -59,9 +59,9 @@ def test_what_is_short_or_cut_is_said(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
 def test_an_empty_text_is_refused(tokenizer: Tokenizer, text: str) -> None:
     with pytest.raises(InputError, match="empty"):
-        TextReader(tokenizer, False).read(["fine", text])
+        TextReader(tokenizer, "none").read(["fine", text])
 
 
 def test_a_text_of_unknown_tokens_is_refused(tokenizer: Tokenizer) -> None:
     with pytest.raises(InputError, match="knows none of it"):
-        TextReader(tokenizer, False).read(["\U000131f0\U000131f1"])
+        TextReader(tokenizer, "none").read(["\U000131f0\U000131f1"])

@@ -1,6 +1,6 @@
 import numpy as np
 
-from ops.respond.reference import FARTHEST, LEAST, MOST, Sample
+from ops.respond.corpus import FARTHEST, LEAST, MOST, Sample
 
 
 def test_the_nearest_in_length_are_taken_and_none_that_is_too_far() -> None:
