@@ -101,7 +101,11 @@ def check_groups(config: ContrastConfig) -> None:
     Raises:
         InputError: no groups are named, or in several ways, or one of them is missing.
     """
-    ways = {"--by": [config.by], "--a": [config.a, config.b], "--a-texts": [config.a_texts, config.b_texts]}
+    ways: dict[str, list[Sequence[str]]] = {
+        "--by": [config.by],
+        "--a": [config.a, config.b],
+        "--a-texts": [config.a_texts, config.b_texts],
+    }
     named = [flag for flag, groups in ways.items() if any(groups)]
     if not named:
         raise InputError(
