@@ -36,7 +36,7 @@ def with_explanations(corpus: Corpus, rows: Rows) -> Rows:
 
 
 def unit_rows(corpus: Corpus, measured: Measured, text: int, units: Int64s, most: int | None) -> Rows:
-    """Return rows of the units of a text whose tail is known, by `tail_like`, then by `tail`.
+    """Return rows of the units of a text whose tail is known, by `tail_like`, then by `tail`, then by the size of `z`.
 
     Args:
         corpus, measured: the corpus, and how unusual the texts are.
@@ -50,7 +50,8 @@ def unit_rows(corpus: Corpus, measured: Measured, text: int, units: Int64s, most
         are outer at their poles. What is not known is None.
     """
     tail, like = measured.tail[text, units], measured.tail_like[text, units]
-    order = np.lexsort((units, np.abs(tail), np.abs(like)))[: np.count_nonzero(~np.isnan(tail))]  # NaN comes last
+    far = -np.abs(measured.z[text, units])  # in a small corpus many units have the smallest tail
+    order = np.lexsort((units, far, np.abs(tail), np.abs(like)))[: np.count_nonzero(~np.isnan(tail))]  # NaN comes last
     units, tail, like = units[order], tail[order], like[order]
     is_top = np.where(np.isnan(like), tail, like) > 0
     outer, place = is_outer(tail), np.arange(len(units))

@@ -139,12 +139,12 @@ def test_draws_are_counted_as_texts_are(values: np.ndarray, sampled: np.ndarray)
 
 
 def rows_of(
-    tail: list[float], like: list[float], families: dict[int, int], most: int | None
+    tail: list[float], like: list[float], families: dict[int, int], most: int | None, z: list[float] | None = None
 ) -> list[dict[str, object]]:
     values = np.random.default_rng(0).normal(size=(300, len(tail))).astype(np.float32)
     corpus = made_corpus(values, np.full(300, 9), np.arange(300))
     shown, tails = np.array([tail]), np.array([like])
-    measured = Measured(values[:1], shown, shown, tails, np.arange(len(tail), dtype=np.int32)[None], [])
+    measured = Measured(values[:1], np.array([z or tail]), shown, tails, np.arange(len(tail), dtype=np.int32)[None], [])
     rows = [{"layer": 1, "unit": u, "pole": p, "family": f} for u, f in families.items() for p in ("bottom", "top")]
     table = pa.Table.from_pylist(rows, pa.schema({n: pa.string() if n == "pole" else pa.int32() for n in COLUMNS}))
     tables: Any = MadeTables({"families": table})
@@ -168,6 +168,11 @@ def test_the_most_unusual_for_its_length_come_first_and_a_family_is_one_line() -
     assert rows[2]["rank"] is None, "it would be among the highest winners, and is low for its length"
     assert [row["unit"] for row in rows_of([0.1, 0.2, 0.05], [nan] * 3, {0: 1, 2: 1}, None)] == [2, 0, 1]
     assert len(rows_of([0.1, 0.2, 0.05], [nan] * 3, {}, 2)) == 2
+
+
+def test_of_units_with_the_same_tails_the_farthest_from_its_mean_is_first() -> None:
+    rows = rows_of([0.1, 0.1, -0.1, 0.2], [0.2, 0.2, 0.2, 0.2], {}, None, [2.0, 3.0, -4.0, 9.0])
+    assert [row["unit"] for row in rows] == [2, 1, 0, 3]
 
 
 def test_units_without_a_tail_are_not_in_the_order() -> None:
