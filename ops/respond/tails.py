@@ -27,7 +27,8 @@ class Distributions:
         sentences: the number of scored sentences, N.
         sparse: whether units are features, whose activations are mostly 0 and never negative.
         mean, std: of each unit, `[units]`.
-        ends: where the bins of the histograms begin and end as far as there are sentences, `[units, bins + 1]`.
+        ends: where the bins of the histograms begin and end as far as there are sentences, strictly ascending,
+            `[units, bins + 1]`.
         above: the number of sentences in each bin and those after it, `[units, bins + 1]`.
         thresholds: the activation of each unit's last winner by pole, `[units]`; infinite, below all activations at
             the top and above all at the bottom, where there are fewer winners than may be.
@@ -64,6 +65,9 @@ class Distributions:
         }
         silent = is_silent(layer, std, largest_by_layer(layer, low, high, neurons), neurons.first)
         ends = np.clip(np.column_stack([low, edges, high]), low[:, None], high[:, None])
+        # A bin has a width, so that sentences at its lower edge are counted too if it begins at the largest activation.
+        for at in range(1, ends.shape[1]):
+            ends[:, at] = np.maximum(ends[:, at], np.nextafter(ends[:, at - 1], np.float32(np.inf)))
         return cls(sentences, sparse, mean, std, ends, above, thresholds, silent)
 
     def at_least(self, values: Float32s, units: slice) -> Float64s:
