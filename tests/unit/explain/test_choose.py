@@ -88,7 +88,7 @@ def lesson(has: Bools, winner: Bools, known: Bools, document: np.ndarray, cost: 
     bits = [as_bits(has[own].T, some.layout) for own, some in zip(rows, (winners, others), strict=True)]
     size = has.shape[1]
     literals, listed = np.arange(size), np.ones((11, size), bool)
-    candidates = Candidates(*bits, np.full(size, -1), literals < nuisance, literals, np.full((11, size), cost), listed)
+    candidates = Candidates(*bits, np.full(size, -1), literals < nuisance, literals, np.full((size, 11), cost), listed)
     return Lesson(winners, others, np.count_nonzero(~winner) / len(rows[1]), candidates)
 
 
