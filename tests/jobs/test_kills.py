@@ -64,7 +64,7 @@ ROWS = [
     row(
         *("compare", "compare_run", "compare/dimensions/basis-*"),
         *("compare/neighbours/tables/compare/neighbours/part-*", "compare/groups/tables/compare/group_traits/part-*"),
-        *("compare/diversity/shard-*", "compare/matches/layer-*", "compare/runs/table-*", "compare/shift/distances-*"),
+        *("compare/diversity/shard-*", "compare/matches/layer-*", "compare/runs/table-*", "compare/shift/block-*"),
         "compare/ablation/block-*",
     ),
 ]
