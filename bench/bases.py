@@ -5,11 +5,16 @@
 The benchmark uses the units of one layer of each run, at the pole that all kinds of units have. For each run it reports
 the share of units that are explained, the median R2 beyond length and source, and the mean held-out F1. Each number has
 a 95 % interval from a bootstrap over units. Neurons, axes and features are compared fairly only if corpus, K and the
-activation sample are the same, so runs in which one of these differs are refused. The benchmark prints a table too.
+activation sample are the same, so runs in which one of these differs are refused.
+
+A rule for rare events is easier to find, so features are compared within bins of the number of sentences in which they
+are active, too. The benchmark prints a table of the bases, and one of the bins.
 """
 
 import json
 import sys
+import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,52 +34,117 @@ from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
 POLE = "top"
+BINS = (20, 100, 300, 1_000, 3_000)
 MEASURES = {
     "rule": "share of units\nwith a rule",
     "r2_beyond": "median R2 beyond\nlength and source",
     "f1": "mean held-out F1",
 }
+Range = tuple[int, int | None]
+Columns = dict[str, Float64s]  # for each measure, its value for each unit, `[units]`; NaN for a missing value
+_HEAD = "how many | rule | median R2 beyond length and source | mean F1 |"
 
 
 @dataclass(frozen=True)
 class Basis:
-    """The findings of one run: the number of its units, and each measure with the ends of its 95 % interval."""
+    """The findings about some units of a run.
+
+    Attributes:
+        name: the name of the basis.
+        active: the units are active in at least the first and fewer than the second number of sentences. The second is
+            None if there is no limit, and both are missing if all units were taken.
+        units: number of explained units.
+        rule, r2_beyond, f1: each measure with the ends of its 95 % interval.
+    """
 
     name: str
+    active: Range | None
     units: int
     rule: Interval
     r2_beyond: Interval
     f1: Interval
 
 
-def basis_of(name: str, columns: dict[str, Float64s], seed: int, resamples: int = 1_000) -> Basis:
-    """Return the findings about the units of a run.
+@dataclass(frozen=True)
+class Activity:
+    """How active the features of a run are.
+
+    Attributes:
+        name: the name of the basis.
+        dead: number of features that are active in no sentence.
+        median_share: the median share of the sentences in which a feature is active, dead features excluded.
+        explained_variance: the share of variance that the dictionary explains on the pilot; None without a decoder.
+    """
+
+    name: str
+    dead: int
+    median_share: float
+    explained_variance: float | None
+
+
+def basis_of(name: str, columns: Columns, seed: int, resamples: int = 1_000, active: Range | None = None) -> Basis:
+    """Return the findings about units.
 
     Args:
         name: the name of the basis.
-        columns: for each measure, its value for each unit, `[units]`; NaN for a missing value.
+        columns: the measures of the units.
         seed: the seed of the bootstrap.
         resamples: number of bootstrap samples of units.
+        active: the range of active sentences from which the units were taken.
     """
     units = len(columns["f1"])
     drawn = np.random.default_rng(seed).integers(units, size=(resamples, units))
     found: dict[str, Interval] = {}
-    for key, values in columns.items():
-        middle = np.nanmedian if key == "r2_beyond" else np.nanmean
-        measured = np.append(middle(values), middle(values[drawn], axis=1))
-        found[key] = percentile_interval(measured, units, least=-1.0)
-    return Basis(name, units, **found)
+    with warnings.catch_warnings():
+        # Of a few units, all may lack a measure.
+        warnings.filterwarnings("ignore", "Mean of empty slice|All-NaN slice", RuntimeWarning)
+        for key, values in columns.items():
+            middle = np.nanmedian if key == "r2_beyond" else np.nanmean
+            measured = np.append(middle(values), middle(values[drawn], axis=1))
+            found[key] = percentile_interval(measured, units, least=-1.0)
+    return Basis(name, active, units, **found)
 
 
-def read(name: str, run: str, layer: int, seed: int) -> Basis:
-    """Return the findings about one layer of a run."""
-    here = (pc.field("layer") == layer) & (pc.field("pole") == POLE)
-    rows = read_rows(Store(run), "explanations", here, ["unit", "verdict", "r2", "r2_nuisance", "f1"])
+def binned(name: str, columns: Columns, active: Float64s, edges: Sequence[int], seed: int) -> list[Basis]:
+    """Return the findings about the features in each bin that is not empty.
+
+    Args:
+        name: the name of the basis.
+        columns: the measures of the features.
+        active: number of sentences in which each feature is active, `[features]`; NaN for other units.
+        edges: where the bins begin, ascending. A bin ends before the next one, and the last one has no end.
+        seed: the seed of the bootstrap.
+    """
+    found = []
+    for first, stop in zip(edges, (*edges[1:], None), strict=True):
+        chosen = (active >= first) & (active < (np.inf if stop is None else stop))
+        if chosen.any():
+            own = {key: values[chosen] for key, values in columns.items()}
+            found.append(basis_of(name, own, seed, active=(first, stop)))
+    return found
+
+
+def read(name: str, run: str, layer: int, edges: Sequence[int], seed: int) -> tuple[list[Basis], Activity | None]:
+    """Return the findings about one layer of a run: all units, then the bins, and how active its features are."""
+    store, of_layer = Store(run), pc.field("layer") == layer
+    names = ["unit", "verdict", "r2", "r2_nuisance", "f1"]
+    rows = read_rows(store, "explanations", of_layer & (pc.field("pole") == POLE), names)
     if not rows:
         raise InputError(f"{run} has no explanations of layer {layer}")
     numbers = {key: np.array([row[key] for row in rows], np.float64) for key in ("r2", "r2_nuisance", "f1")}
     columns = {"rule": np.array([row["verdict"] == "rule" for row in rows], np.float64)}
-    return basis_of(name, columns | {"r2_beyond": numbers["r2"] - numbers["r2_nuisance"], "f1": numbers["f1"]}, seed)
+    columns |= {"r2_beyond": numbers["r2"] - numbers["r2_nuisance"], "f1": numbers["f1"]}
+    neurons = read_rows(store, "neurons", of_layer, ["unit", "n", "n_active"])
+    active_of = {row["unit"]: row["n_active"] for row in neurons}
+    active = np.array([active_of[row["unit"]] for row in rows], np.float64)
+    found = [basis_of(name, columns, seed), *binned(name, columns, active, edges, seed)]
+    shares = np.array([row["n_active"] for row in neurons], np.float64) / neurons[0]["n"]
+    if np.isnan(shares).all():
+        return found, None
+    said = json.loads((Path(run) / "run.json").read_text())["stages"]["topk"]["counts"]["dictionaries"]
+    explained = next(own["explained_variance"] for own in said if own["layer"] == layer)
+    median = float(np.median(shares[shares > 0]))
+    return found, Activity(name, int((shares == 0).sum()), median, explained)
 
 
 def compared(run: str) -> dict[str, object]:
@@ -87,15 +157,32 @@ def compared(run: str) -> dict[str, object]:
 
 
 def layout(found: list[Basis]) -> str:
-    """Return the table as Markdown."""
-    lines = [
-        "| units | how many | rule | median R2 beyond length and source | mean F1 |",
-        "|---|---|---|---|---|",
-    ]
+    """Return the table of all units as Markdown."""
+    return "\n".join((f"| units | {_HEAD}", "|---" * 5 + "|", *(f"| {own.name} | {_cells(own)}" for own in found)))
+
+
+def layout_bins(found: list[Basis]) -> str:
+    """Return the table of bins as Markdown, one bin after another, each with the bases in their order."""
+    lines = [f"| active sentences | units | {_HEAD}", "|---" * 6 + "|"]
+    for own in sorted(found, key=lambda own: own.active[0] if own.active else 0):
+        first, stop = own.active or (0, None)
+        label = f"{first:,} or more" if stop is None else f"{first:,} to {stop - 1:,}"
+        lines.append(f"| {label} | {own.name} | {_cells(own)}")
+    return "\n".join(lines)
+
+
+def _cells(own: Basis) -> str:
+    share = "{:.1%} ({:.1%} to {:.1%})".format(*own.rule)
+    numbers = ["{:.3f} ({:.3f} to {:.3f})".format(*values) for values in (own.r2_beyond, own.f1)]
+    return f"{own.units:,} | {share} | {' | '.join(numbers)} |"
+
+
+def layout_activity(found: list[Activity]) -> str:
+    """Return the table of how active features are as Markdown."""
+    lines = ["| features | dead | median share of active sentences | variance explained |", "|---|---|---|---|"]
     for own in found:
-        share = "{:.1%} ({:.1%} to {:.1%})".format(*own.rule)
-        numbers = ["{:.3f} ({:.3f} to {:.3f})".format(*values) for values in (own.r2_beyond, own.f1)]
-        lines.append(f"| {own.name} | {own.units:,} | {share} | {' | '.join(numbers)} |")
+        explained = "" if own.explained_variance is None else f"{own.explained_variance:.3f}"
+        lines.append(f"| {own.name} | {own.dead:,} | {own.median_share:.2%} | {explained} |")
     return "\n".join(lines)
 
 
@@ -113,23 +200,34 @@ def draw(found: list[Basis]) -> Figure:
     )  # fmt: skip
 
 
-def measure(run: list[str], layer: int, figure: str | None = None, seed: int = 0) -> Result:
-    """Compare the runs, and print the table.
+def measure(
+    run: list[str], layer: int, figure: str | None = None, bins: tuple[int, ...] = BINS, seed: int = 0
+) -> Result:
+    """Compare the runs, and print the tables.
 
     Args:
         run: NAME=FOLDER of a run; repeatable.
         layer: the layer whose units are compared.
         figure: folder of the figure, which is drawn only if one is given.
+        bins: numbers of active sentences at which the bins of features begin.
         seed: the seed of the bootstrap.
     """
+    if sorted({*bins}) != list(bins) or bins[0] < 1:
+        raise InputError(f"--bins {' '.join(map(str, bins))}: must be ascending numbers from 1")
     runs = [(name, folder) for name, _, folder in (text.partition("=") for text in run)]
     same = [compared(folder) for _, folder in runs]
     for (_, folder), other in zip(runs, same, strict=True):
         for key, value in other.items():
             if value != same[0][key]:
                 raise InputError(f"{folder} has another {key} than {runs[0][1]}")
-    found = [read(name, folder, layer, seed) for name, folder in runs]
-    print(layout(found), file=sys.stderr)
+    read_all = [read(name, folder, layer, bins, seed) for name, folder in runs]
+    found = [own for bases, _ in read_all for own in bases]
+    bases, of_bins = [own for own in found if own.active is None], [own for own in found if own.active]
+    activity = [own for _, own in read_all if own is not None]
+    print(layout(bases), file=sys.stderr)
+    if activity:
+        print("", layout_activity(activity), "", layout_bins(of_bins), sep="\n", file=sys.stderr)
     if figure:
-        save_figures(Store(figure), "", {"bases": draw(found)})
-    return {"layer": layer, "bases": [asdict(own) for own in found]}, True
+        save_figures(Store(figure), "", {"bases": draw(bases)})
+    lists = {"bases": bases, "bins": of_bins, "activity": activity}
+    return {"layer": layer, **{key: [asdict(own) for own in own_list] for key, own_list in lists.items()}}, True

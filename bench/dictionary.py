@@ -125,11 +125,12 @@ def write(folder: Path, facts: ModelFacts, features: int, seed: int) -> None:
     decoder = torch.randn(features, facts.width, generator=generator)
     decoder /= decoder.norm(dim=1, keepdim=True)
     biases = {"b_enc": torch.zeros(features), "b_dec": torch.zeros(facts.width)}
-    save(folder, {"W_enc": decoder.T, "W_dec": decoder, **biases}, ACTIVE, facts.name, facts.layers)
+    save(folder, {"W_enc": decoder.T, "W_dec": decoder, **biases}, ACTIVE, facts, facts.layers)
 
 
-def save(out: Path, weights: dict[str, torch.Tensor], k: int, model: str, layer: int) -> None:
+def save(out: Path, weights: dict[str, torch.Tensor], k: int, facts: ModelFacts, layer: int) -> None:
     """Write a TopK dictionary of a layer's residual stream as SAELens 6 does."""
+    model = {"model_name": facts.name} | ({} if facts.seed is None else {"model_seed": facts.seed})
     out.mkdir(parents=True, exist_ok=True)
     width, features = weights["W_enc"].shape
     cfg = {
@@ -137,7 +138,7 @@ def save(out: Path, weights: dict[str, torch.Tensor], k: int, model: str, layer:
         "dtype": "float32", "device": "cpu", "apply_b_dec_to_input": True, "normalize_activations": "none",
         "reshape_activations": "none",
         "metadata": {
-            "model_name": model, "hook_name": f"blocks.{layer - 1}.hook_resid_post", "prepend_bos": False,
+            **model, "hook_name": f"blocks.{layer - 1}.hook_resid_post", "prepend_bos": False,
             "sae_lens_version": "6.0.0",
         },
     }  # fmt: skip

@@ -9,13 +9,18 @@ in Gao 2024, encoder and decoder are tied at the start, the decoder's rows have 
 features that have long been inactive explain the residual. The dictionary is saved in SAELens's format. The same seed,
 texts and number of threads give the same dictionary on the same hardware. The result contains the
 explained variance on the held-out sentences.
+
+Controls show what a score owes to the training (Korznikov 2026, Heap 2025). `--freeze decoder` and `--freeze encoder`
+keep that part as it was drawn, its bias included, and train the other part with the same losses and steps. Next to a
+frozen encoder, which cannot scale its activations, the decoder's rows may have any length. `--model random:sample`
+reads a model with random weights.
 """
 
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import torch
@@ -34,18 +39,20 @@ from ops.model.tokenizer import Tokenizer, Tokens
 
 FEATURES, K, SENTENCES = 4_096, 32, 40_000
 BATCH, RATE, WARM_UP, EPOCHS = 2_048, 1e-3, 100, 4
+Part = Literal["none", "decoder", "encoder"]
+FROZEN: dict[Part, tuple[str, ...]] = {"none": (), "decoder": ("W_dec", "b_dec"), "encoder": ("W_enc", "b_enc")}
 DEAD_AFTER, DEAD_K, DEAD_WEIGHT = 100, 256, 1 / 32  # steps without activation; the second loss's features and weight
 
 
 def measure(
     out: str, model: str = "sample", layer: int = 4, features: int = FEATURES, k: int = K, sentences: int = SENTENCES,
-    epochs: int = EPOCHS, threads: int = 2, seed: int = 0,
+    epochs: int = EPOCHS, threads: int = 2, seed: int = 0, freeze: Part = "none", model_seed: int | None = None,
 ) -> Result:  # fmt: skip
     """Train the dictionary.
 
     Args:
         out: folder of the dictionary.
-        model: the model that is read.
+        model: the model that is read; random:NAME has random weights.
         layer: the layer whose residual stream is read.
         features: features of the dictionary.
         k: features that are active at a token.
@@ -53,16 +60,20 @@ def measure(
         epochs: how often each token is seen.
         threads: threads of torch.
         seed: the seed of sentences, weights and order.
+        freeze: the part that is not trained.
+        model_seed: the seed of the weights of a model random:NAME.
     """
     torch.manual_seed(seed)
     torch.set_num_threads(threads)
-    facts, texts, started = read_facts(model), draw(sentences, seed), time.monotonic()
+    facts, texts, started = read_facts(model, model_seed), draw(sentences, seed), time.monotonic()
     held = max(len(texts) // 50, 1)
     states = read_states(facts, layer, texts[held:], threads)
     read_s = time.monotonic() - started
-    weights, dead = fit(states, features, k, epochs, seed)
-    save(Path(out), weights, k, facts.name, layer)
+    weights, dead = fit(states, features, k, epochs, seed, freeze)
+    save(Path(out), weights, k, facts, layer)
     return {
+        "model": facts.name,
+        "freeze": freeze,
         "layer": layer,
         "features": features,
         "k": k,
@@ -87,18 +98,20 @@ def read_states(facts: ModelFacts, layer: int, texts: list[str], threads: int) -
     return torch.cat(found)
 
 
-def fit(states: torch.Tensor, features: int, k: int, epochs: int, seed: int) -> tuple[dict[str, torch.Tensor], int]:
+def fit(
+    states: torch.Tensor, features: int, k: int, epochs: int, seed: int, freeze: Part = "none"
+) -> tuple[dict[str, torch.Tensor], int]:
     """Return the weights under SAELens's names, and the number of features that are never active in the last steps."""
     generator = torch.Generator().manual_seed(seed)
     width, mean = states.shape[1], states.mean(0)
     scale = float((states - mean).norm(dim=1).mean()) / width**0.5
-    decoder = torch.randn(features, width, generator=generator)
-    decoder /= decoder.norm(dim=1, keepdim=True)
-    held: dict[str, Any] = {
-        "W_enc": decoder.T.clone(), "W_dec": decoder, "b_enc": torch.zeros(features), "b_dec": torch.zeros(width)
-    }  # fmt: skip
-    held = {name: torch.nn.Parameter(value.contiguous()) for name, value in held.items()}
-    optimizer = torch.optim.Adam(held.values(), lr=RATE, betas=(0.9, 0.999))
+    held = _tied(width, features, generator)
+    for name in FROZEN[freeze]:
+        held[name].requires_grad_(False)
+    trained = [value for value in held.values() if value.requires_grad]
+    # The decoder's bias is subtracted from the encoder's input, but must not move it if the encoder is frozen.
+    shift = held["b_dec"].detach().clone() if freeze == "encoder" else held["b_dec"]
+    optimizer = torch.optim.Adam(trained, lr=RATE, betas=(0.9, 0.999))
     steps = epochs * (len(states) // BATCH)
     silent = torch.zeros(features, dtype=torch.int64)
     started = time.monotonic()
@@ -108,7 +121,7 @@ def fit(states: torch.Tensor, features: int, k: int, epochs: int, seed: int) -> 
         if at == 0:
             order = torch.randperm(len(states), generator=generator)
         x = (states[order[at * BATCH : (at + 1) * BATCH]] - mean) / scale
-        products = (x - held["b_dec"]) @ held["W_enc"] + held["b_enc"]
+        products = (x - shift) @ held["W_enc"] + held["b_enc"]
         values, places = products.topk(k, dim=1)
         left = x - _decoded(values.relu(), places, held)
         loss = left.square().sum(1).mean()
@@ -123,20 +136,43 @@ def fit(states: torch.Tensor, features: int, k: int, epochs: int, seed: int) -> 
             group["lr"] = RATE * min((step + 1) / WARM_UP, 1.0, (steps - step) / (0.2 * steps))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(held.values(), 1.0)
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
-        with torch.no_grad():
-            held["W_dec"] /= held["W_dec"].norm(dim=1, keepdim=True)
+        if freeze == "none":
+            with torch.no_grad():
+                held["W_dec"] /= held["W_dec"].norm(dim=1, keepdim=True)
         if step % 50 == 49:
             took = time.monotonic() - started
             share = 1 - float(left.detach().square().sum() / (x - x.mean(0)).square().sum())
             said = f"explained {share:.3f}, {int(dead.sum()):,} features without activation"
             print(f"step {step + 1} of {steps}: {said}, {took:.0f} s", file=sys.stderr)
-    with torch.no_grad():
-        # The weights are rescaled to the model's original states, so activations are in the units of the states.
-        made = {name: value.detach().clone() for name, value in held.items()}
-        made["b_enc"], made["b_dec"] = made["b_enc"] * scale, made["b_dec"] * scale + mean
-    return made, int((silent > DEAD_AFTER).sum())
+    return _in_units_of_states(held, shift, mean, scale), int((silent > DEAD_AFTER).sum())
+
+
+def _tied(width: int, features: int, generator: torch.Generator) -> dict[str, torch.nn.Parameter]:
+    """Return the weights at the start: random rows of length 1 for the decoder, the same for the encoder, no biases."""
+    decoder = torch.randn(features, width, generator=generator)
+    decoder /= decoder.norm(dim=1, keepdim=True)
+    held = {"W_enc": decoder.T.clone(), "W_dec": decoder, "b_enc": torch.zeros(features), "b_dec": torch.zeros(width)}
+    return {name: torch.nn.Parameter(value.contiguous()) for name, value in held.items()}
+
+
+@torch.no_grad()
+def _in_units_of_states(
+    held: dict[str, torch.nn.Parameter], shift: torch.Tensor, mean: torch.Tensor, scale: float
+) -> dict[str, torch.Tensor]:
+    """Return the weights for the model's original states, so that activations are in the units of the states.
+
+    Args:
+        held: the weights for states from which `mean` was subtracted, and which were then divided by `scale`.
+        shift: what the encoder's input was reduced by in training, `[width]`. A saved encoder's is reduced by `b_dec`.
+        mean: the mean of the states, `[width]`.
+        scale: the number by which the states were divided.
+    """
+    made = {name: value.detach().clone() for name, value in held.items()}
+    made["b_enc"] = (made["b_enc"] + (made["b_dec"] - shift) @ made["W_enc"]) * scale
+    made["b_dec"] = made["b_dec"] * scale + mean
+    return made
 
 
 def _decoded(

@@ -42,6 +42,7 @@ class Description:
         normalization: how the input is normalised before the bias is subtracted.
         centred: whether the dictionary was trained on states from which their mean over the width was subtracted.
         model: the name of the model on which it was trained, as its file states it; empty if the file has none.
+        model_seed: the seed of that model's weights, used only if its name is `random:NAME`.
     """
 
     asked: Asked
@@ -58,6 +59,7 @@ class Description:
     normalization: Normalization = "none"
     centred: bool = False
     model: str = ""
+    model_seed: int = 0
 
     @property
     def layer(self) -> int:

@@ -18,6 +18,7 @@ from ops.dictionaries.sae_lens_list import find_listed
 from ops.errors import InputError, counted, one_line
 from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
+from ops.model.names import RANDOM
 from ops.model.sites import HookPoint
 
 NAMED = f"LAYER=PATH, such as 4=sae/blocks.3 or 4={ROTATED}0"
@@ -78,12 +79,9 @@ def describe(asked: Asked, facts: ModelFacts) -> Description:
         return directions.describe_rotation(asked, facts.width)
     path, program = _locate(asked)
     trained = program is not None or path.is_dir()
-    if trained and facts.seed is not None:
-        raise asked.error(
-            f"was trained on a model's states, and the weights of {facts.name} are random; "
-            f"give {ROTATED}SEED, a file of directions, or a trained model"
-        )
     found = saelens.describe(asked, path, program) if trained else directions.describe_file(asked, path)
+    if trained:
+        _check_weights(found, facts)
     _check_fits(found, facts)
     return found
 
@@ -168,6 +166,22 @@ def _download(asked: Asked) -> Path:
     if within and not (whole / within).exists():
         raise asked.error(f"the hub's {name} has no dictionary {within}")
     return whole / within if within else whole
+
+
+def _check_weights(found: Description, facts: ModelFacts) -> None:
+    """Check that a trained dictionary and a model with random weights are used only with each other."""
+    random = found.model.startswith(RANDOM)
+    if not random and facts.seed is not None:
+        raise found.asked.error(
+            f"was trained on another model's states, and the weights of {facts.name} are random; "
+            f"give {ROTATED}SEED, a file of directions, a dictionary trained on {facts.name}, or a trained model"
+        )
+    if random and (found.model, found.model_seed) != (facts.name, facts.seed):
+        own = facts.name if facts.seed is None else f"{facts.name} --model-seed {facts.seed}"
+        raise found.asked.error(
+            f"was trained on the random weights of --model {one_line(found.model, 100)} "
+            f"--model-seed {found.model_seed}, not on those of --model {own}"
+        )
 
 
 def _check_fits(found: Description, facts: ModelFacts) -> None:

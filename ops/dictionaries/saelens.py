@@ -123,6 +123,7 @@ def describe(asked: Asked, folder: Path, program: Program | None = None) -> Desc
         rescaled=setting(asked, cfg, "rescale_acts_by_decoder_norm", False) and kind == "topk",
         subtracts_bias=setting(asked, cfg, "apply_b_dec_to_input", True) and not transcodes,
         normalization=normalization, centred=centred, model=setting(asked, said, "model_name", ""),
+        model_seed=setting(asked, said, "model_seed", 0),
     )  # fmt: skip
     for name, values in _weights(kind, tensors, decodes).items():
         check_finite(asked, name, values)

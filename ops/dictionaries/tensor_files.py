@@ -16,12 +16,14 @@ from ops.errors import one_line
 from ops.storage.small_files import read_small_file
 
 Shape = tuple[int, ...]
-Setting = TypeVar("Setting", bool, str, dict[str, Any])
+Setting = TypeVar("Setting", bool, int, str, dict[str, Any])
 MOST_FEATURES = 1 << 24
 MOST_WIDTH = 1 << 17
 _AT_ONCE = 1 << 24  # how many values are checked in one step
 _TYPES = ("F64", "F32", "F16", "BF16")
-_EXPECTED: dict[type, str] = {bool: "true or false", str: "a text", dict: "a table of names and values"}
+_EXPECTED: dict[type, str] = {
+    bool: "true or false", int: "a whole number", str: "a text", dict: "a table of names and values",
+}  # fmt: skip
 
 
 class Tensors(NamedTuple):
@@ -108,7 +110,7 @@ def setting(asked: Asked, cfg: dict[str, Any], key: str, default: Setting) -> Se
     value, kind = cfg.get(key, default), type(default)
     if value is None and kind is not bool:
         return default
-    if not isinstance(value, kind):
+    if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
         raise asked.error(f"{key} is {as_json(value)} in its configuration; expected {_EXPECTED[kind]}")
     return value
 

@@ -1,13 +1,21 @@
 """What the benchmarks count with."""
 
+import json
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
-from bench.bases import basis_of, draw, layout
+from bench import bases
+from bench.bases import basis_of, binned, draw, layout
 from bench.gpu import waits_among
 from bench.search import PHENOMENA, areas
 from bench.traffic import Traffic
+from ops.errors import InputError
+from ops.storage.store import Store
+from ops.storage.tables import write_part
 
 # As torch words them.
 NOTICE = "Synchronization debug mode is a prototype feature and does not yet detect all synchronizing operations"
@@ -67,6 +75,68 @@ def test_values_are_those_of_the_units_and_intervals_hold_them() -> None:
     line = layout([found]).splitlines()[-1]
     assert line.startswith(f"| a | 400 | {found.rule[0]:.1%} (")
     assert len(draw([found, found]).axes) == 3
+
+
+def test_a_bin_has_the_features_from_its_first_number_of_active_sentences_to_the_next() -> None:
+    active = np.array([0, 19, 20, 99, 100, 4_000, 100, np.nan])
+    columns = {
+        "rule": np.array([1, 1, 0, 1, 1, 1, 0, 1.0]),
+        "r2_beyond": np.array([9, 9, 0.1, 0.2, 0.3, np.nan, 0.5, 9]),
+        "f1": np.array([9, 9, 0.4, np.nan, 0.6, np.nan, 0.8, 9]),
+    }
+    found = binned("a", columns, active, (20, 100, 300, 1_000), 0)
+    assert [(own.active, own.units, own.rule[0]) for own in found] == [
+        ((20, 100), 2, 0.5), ((100, 300), 2, 0.5), ((1_000, None), 1, 1.0),
+    ]  # fmt: skip
+    assert [own.f1[0] for own in found[:2]] == pytest.approx([0.4, 0.7])
+    assert [own.r2_beyond[0] for own in found[:2]] == pytest.approx([0.15, 0.4])
+    assert np.isnan(found[2].f1).all()
+    together = bases.layout_bins([*found, *binned("b", columns, active, (20, 100, 300, 1_000), 0)]).splitlines()[2:]
+    names = [line.split(" | ")[:2] for line in together]
+    ranges = ("20 to 99", "100 to 299", "1,000 or more")
+    assert names == [[f"| {label}", name] for label in ranges for name in "ab"]
+
+
+def made_run(out: Path, n_active: list[int | None], rules: list[bool]) -> str:
+    """Write what the benchmark reads of a run of 4,000 sentences; units that are never active have no explanation."""
+    units = len(n_active)
+    of_topk = {"identity": {"k": 9, "activation_sample": 50}, "counts": {}}
+    if n_active[0] is not None:
+        of_topk["counts"] = {"dictionaries": [{"layer": 2, "explained_variance": 0.75}]}
+    stages = {"ingest": {"fingerprint": "f"}, "topk": of_topk, "explain": {}}
+    out.mkdir()
+    (out / "run.json").write_text(json.dumps({"stages": stages}))
+    units_table = pa.table({"layer": [2] * units, "unit": range(units), "n": [4_000] * units})
+    units_table = units_table.append_column("n_active", pa.array(n_active, pa.int64()))
+    live = [unit for unit in range(units) if n_active[unit] != 0]
+    explanations = pa.table({
+        "layer": [2] * len(live), "unit": live, "pole": ["top"] * len(live),
+        "verdict": ["rule" if rules[unit] else "tendency" for unit in live],
+        "r2": [0.5] * len(live), "r2_nuisance": [0.25] * len(live), "f1": [unit / units for unit in live],
+    })  # fmt: skip
+    for name, table in (("neurons", units_table), ("explanations", explanations)):
+        write_part(Store(str(out)), name, 0, table.schema, [table], "f")
+    return str(out)
+
+
+def test_runs_are_read_with_their_bins_and_dead_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    features = made_run(tmp_path / "features", [0, 20, 300, 0, 40], [True, True, False, True, False])
+    axes = made_run(tmp_path / "axes", [None] * 4, [True, False, False, False])
+    result, good = bases.measure([f"features={features}", f"axes={axes}"], 2)
+    assert good
+    assert [(own["name"], own["units"], own["rule"][0]) for own in result["bases"]] == [
+        ("features", 3, pytest.approx(1 / 3)), ("axes", 4, 0.25),
+    ]  # fmt: skip
+    assert [(own["name"], own["active"], own["units"], own["rule"][0]) for own in result["bins"]] == [
+        ("features", (20, 100), 2, 0.5), ("features", (300, 1_000), 1, 0.0),
+    ]  # fmt: skip
+    assert result["bins"][0]["f1"][0] == pytest.approx((1 / 5 + 4 / 5) / 2)
+    expected = {"name": "features", "dead": 2, "median_share": 0.01, "explained_variance": 0.75}
+    assert result["activity"] == [expected]
+    assert "| features | 2 | 1.00% | 0.750 |" in capsys.readouterr().err
+    for wrong in ((100, 20), (20, 20), (0, 20)):
+        with pytest.raises(InputError, match="must be ascending numbers from 1"):
+            bases.measure([f"features={features}"], 2, bins=wrong)
 
 
 def test_the_area_of_the_search_s_benchmark_is_the_share_of_pairs_in_order() -> None:

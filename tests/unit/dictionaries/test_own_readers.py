@@ -75,7 +75,7 @@ def test_what_is_wrong_with_a_file_of_qwen_scope_is_one_line(tmp_path: Path) -> 
     with pytest.raises(InputError, match="takes states of 24 values, and those of m have 25"):
         describe(Asked(2, str(path)), facts("gpt2", width=WIDTH + 1))
     random = facts("gpt2", name="random:m", seed=0)
-    with pytest.raises(InputError, match="was trained on a model's states"):
+    with pytest.raises(InputError, match="was trained on another model's states"):
         describe(Asked(2, str(path)), random)
     wrong: list[tuple[Any, str]] = [
         (own | {"W_dec": own["W_dec"].T.contiguous()}, r"expected W_enc \[features, width\]"),

@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 
 from ops.dictionaries.read import describe_all, parse
 from ops.errors import InputError
+from ops.model.load import ModelFacts
 from tests.conftest import ROOT
 from tests.unit.dictionaries.made import weights, write
 from tests.unit.dictionaries.test_own_readers import cross_layer, qwen_scope
@@ -44,9 +45,27 @@ def test_values_that_are_null_in_its_metadata_are_absent(tmp_path: Path) -> None
     assert (found.model, found.centred) == ("", False)
 
 
+def test_a_dictionary_of_random_weights_is_taken_with_these_weights_only(tmp_path: Path) -> None:
+    def model(name: str, seed: int | None) -> ModelFacts:
+        return facts("bert", name=name, seed=seed)
+
+    first = f"2={standard(tmp_path / 'first', metadata={'model_name': 'random:m'})}"
+    fourth = f"2={standard(tmp_path / 'fourth', metadata={'model_name': 'random:m', 'model_seed': 4})}"
+    assert describe_all([first], model("random:m", 0))[0].model == "random:m"
+    assert describe_all([fourth], model("random:m", 4))[0].features == 30
+    for path, name, seed, said in (
+        (first, "m", None, "random:m --model-seed 0, not on those of --model m$"),
+        (first, "random:m", 4, "random:m --model-seed 0, not on those of --model random:m --model-seed 4"),
+        (fourth, "random:m", 0, "random:m --model-seed 4, not on those of --model random:m --model-seed 0"),
+        (first, "random:n", 0, "random:m --model-seed 0, not on those of --model random:n --model-seed 0"),
+    ):
+        with pytest.raises(InputError, match=rf"^--dictionary 2=.*: was trained on the random weights .*{said}"):
+            describe_all([path], model(name, seed))
+
+
 def test_a_trained_dictionary_is_not_taken_with_random_weights(tmp_path: Path) -> None:
     random = facts("bert", name="random:m", seed=0)
-    with pytest.raises(InputError, match=r"^--dictionary 2=.*was trained on a model's states.* random:m are random"):
+    with pytest.raises(InputError, match=r"^--dictionary 2=.*on another model's states.* random:m are random"):
         describe_all([f"2={standard(tmp_path / 'a')}"], random)
     np.save(tmp_path / "axes.npy", np.eye(WIDTH, dtype=np.float32))
     for path in ("rotated:7", str(tmp_path / "axes.npy")):
@@ -110,6 +129,8 @@ HARM: list[tuple[Callable[[Path], None], str]] = [
     (change("rescale_acts_by_decoder_norm", 0), "rescale_acts_by_decoder_norm is 0 in its configuration; expected"),
     (change("metadata", "none"), 'metadata is "none" in its configuration; expected a table of names and values'),
     (metadata("model_name", ["m"]), 'model_name is ["m"] in its configuration; expected a text'),
+    (metadata("model_seed", "1"), 'model_seed is "1" in its configuration; expected a whole number'),
+    (metadata("model_seed", True), "model_seed is true in its configuration; expected a whole number"),
     (metadata(LOADING, [1]), f"{LOADING} is [1] in its configuration; expected a table of names and values"),
     (metadata(LOADING, {CENTRES: "no"}), f'{CENTRES} is "no" in its configuration; expected true or false'),
     (change("d_sae", 31), "W_enc has the shape [24, 30] in sae_weights.safetensors, and [24, 31] by cfg.json"),
