@@ -229,5 +229,8 @@ def measure(
         print("", layout_activity(activity), "", layout_bins(of_bins), sep="\n", file=sys.stderr)
     if figure:
         save_figures(Store(figure), "", {"bases": draw(bases)})
-    lists = {"bases": bases, "bins": of_bins, "activity": activity}
-    return {"layer": layer, **{key: [asdict(own) for own in own_list] for key, own_list in lists.items()}}, True
+    rows = {
+        "bases": [asdict(own) for own in bases], "bins": [asdict(own) for own in of_bins],
+        "activity": [asdict(own) for own in activity],
+    }  # fmt: skip
+    return {"layer": layer, **rows}, True

@@ -18,7 +18,7 @@ reads a model with random weights.
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -140,7 +140,7 @@ def fit(
         optimizer.step()
         if freeze == "none":
             with torch.no_grad():
-                held["W_dec"] /= held["W_dec"].norm(dim=1, keepdim=True)
+                held["W_dec"].div_(held["W_dec"].norm(dim=1, keepdim=True))
         if step % 50 == 49:
             took = time.monotonic() - started
             share = 1 - float(left.detach().square().sum() / (x - x.mean(0)).square().sum())
@@ -176,7 +176,7 @@ def _in_units_of_states(
 
 
 def _decoded(
-    values: torch.Tensor, places: torch.Tensor, held: dict[str, torch.Tensor], with_bias: bool = True
+    values: torch.Tensor, places: torch.Tensor, held: Mapping[str, torch.Tensor], with_bias: bool = True
 ) -> torch.Tensor:
     """Return the sum of each token's active features, weighted by their activations, `[tokens, width]`."""
     whole = torch.zeros(len(values), len(held["W_dec"])).scatter(1, places, values)
