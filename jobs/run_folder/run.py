@@ -156,6 +156,8 @@ class Run(RunReader):
     def hold(self, work: str) -> None:
         """Lock the run for this job, and finish publishing the tables of a job that was killed.
 
+        Unfinished files of its record, which a kill may leave on a disk, are deleted.
+
         Raises:
             InputError: the folder cannot be written, another job holds the run, or a job changed it since it was
                 opened.
@@ -170,6 +172,10 @@ class Run(RunReader):
         if _outline(now) != _outline(self.record):
             raise InputError(f"--out {self.store.uri}: another job has changed this run; give the same command again")
         self.record = now
+        if self.store.local:
+            for name in self.store.entries():
+                if name.startswith(f".{RECORD}."):
+                    self.store.delete(name)
         if "publishing" in now:
             self.publish()
 

@@ -21,7 +21,7 @@ from jobs.stage.outputs import shard_file
 from ops.errors import InputError
 from ops.schema import TABLES
 from ops.storage import lock
-from ops.storage.store import Store
+from ops.storage.store import Store, attempt_name
 from ops.storage.tables import write_part
 
 
@@ -187,6 +187,20 @@ def test_a_job_killed_while_it_puts_tables_in_place_is_finished_by_the_next(
     assert again.require("ingest")["identity"] == {"seed": 1, "method": STAGES["ingest"].method}
     assert not again.stage("topk")
     assert "publishing" not in json.loads((tmp_path / "run.json").read_text())
+
+
+def test_an_unfinished_record_of_a_killed_job_goes_with_the_next_one(tmp_path: Path) -> None:
+    do(tmp_path, "ingest")
+    unfinished, own = tmp_path / attempt_name("run.json"), tmp_path / ".notes"
+    unfinished.write_text("{")
+    own.write_text("mine")
+    run = Run(str(tmp_path))
+    assert unfinished.exists(), "a reader deletes nothing"
+    run.hold("topk")
+    run.release()
+    assert not unfinished.exists()
+    assert own.exists()
+    assert run.complete("ingest")
 
 
 @pytest.mark.parametrize(
