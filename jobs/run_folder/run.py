@@ -172,10 +172,7 @@ class Run(RunReader):
         if _outline(now) != _outline(self.record):
             raise InputError(f"--out {self.store.uri}: another job has changed this run; give the same command again")
         self.record = now
-        if self.store.local:
-            for name in self.store.entries():
-                if name.startswith(f".{RECORD}."):
-                    self.store.delete(name)
+        self.store.delete_attempts(RECORD)
         if "publishing" in now:
             self.publish()
 

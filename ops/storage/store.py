@@ -234,6 +234,13 @@ class Store:
         elif info.type == pafs.FileType.File:
             self.filesystem.delete_file(info.path)
 
+    def delete_attempts(self, name: str) -> None:
+        """Remove what killed processes left of unfinished files of this name, in the top folder of a local store."""
+        if self.local:
+            for entry in self.entries():
+                if entry.startswith(_start_of_attempt(name)):
+                    self.delete(entry)
+
     def place(self, name: str) -> None:
         """Move a file of the view's own tables to its final path, in one step if the file system supports that."""
         source, target = self.path(name), self.seen_by(View()).path(name)
@@ -307,5 +314,9 @@ def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
 
 def attempt_name(name: str) -> str:
     """Return a hidden name for a file that is not finished yet, different from that of every other attempt."""
+    return f"{_start_of_attempt(name)}{uuid.uuid4().hex[:12]}"
+
+
+def _start_of_attempt(name: str) -> str:
     folder, slash, base = name.rpartition("/")
-    return f"{folder}{slash}.{base}.{uuid.uuid4().hex[:12]}"
+    return f"{folder}{slash}.{base}."
