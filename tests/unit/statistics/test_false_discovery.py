@@ -125,4 +125,5 @@ def test_findings_of_nothing_are_rare() -> None:
 @given(st.lists(P, max_size=8), st.integers(0, 30))
 def test_hypotheses_whose_p_is_one_need_not_be_named(ps, others):
     found = q_values_among(np.array(ps), len(ps) + others)
-    np.testing.assert_allclose(found, q_values([*ps, *[1.0] * others])[: len(ps)])
+    # Below the normal numbers a float has no seven digits left to agree in.
+    np.testing.assert_allclose(found, q_values([*ps, *[1.0] * others])[: len(ps)], atol=1e-300)
