@@ -26,11 +26,11 @@ from ops.compare.activation_vectors import neuron_vectors, sampled_sentences
 from ops.explain.controls import Controls
 from ops.explain.explain import Assessed, NeuronExplainer, known_rows
 from ops.explain.families import Pairs, vector_pairs
-from ops.explain.find import Literals
-from ops.explain.hubs import Hubs
-from ops.explain.incidence import incidence, occurrences
-from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
-from ops.explain.run_pool import WordStatistics, make_pool
+from ops.literals.find import Literals
+from ops.literals.hubs import Hubs
+from ops.literals.incidence import incidence, occurrences
+from ops.literals.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
+from ops.literals.run_pool import WordStatistics, make_pool
 from ops.mine.mining import Mining
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences

@@ -32,10 +32,10 @@ from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.errors import InputError, counted
 from ops.explain.controls import Controls
 from ops.explain.explain import known_rows
-from ops.explain.find import Literals
-from ops.explain.incidence import incidence
 from ops.facts.audit_findings import NEURON_COLUMNS, audited_run
 from ops.facts.transfers import COLUMNS as PAIR_COLUMNS
+from ops.literals.find import Literals
+from ops.literals.incidence import incidence
 from ops.model.names import model_title
 from ops.shards import spans
 from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets

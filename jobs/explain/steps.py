@@ -22,9 +22,9 @@ from ops.compare.activation_vectors import neuron_vectors
 from ops.explain.controls import CARDED, Controls, all_controls
 from ops.explain.explain import NeuronExplainer
 from ops.explain.families import Pairs, vector_pairs, with_families
-from ops.explain.hubs import Hubs
-from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
-from ops.explain.run_pool import hubs_table, make_pool, read_hubs, read_word_statistics, word_statistics_table
+from ops.literals.hubs import Hubs
+from ops.literals.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
+from ops.literals.run_pool import hubs_table, make_pool, read_hubs, read_word_statistics, word_statistics_table
 from ops.model.names import ModelFacts
 from ops.schema.verdicts import VERDICTS
 from ops.sentences.hubs import most_wins

@@ -14,7 +14,7 @@ from jobs.stage.scored import StageArgs
 from jobs.stage.step import Made
 from ops.compare.activation_vectors import sampled_sentences
 from ops.explain.explain import known_rows
-from ops.explain.find import Literals
+from ops.literals.find import Literals
 from ops.mine.mining import Mining
 from ops.patterns.occurrences import Occurrences
 from ops.sentences.local_copy import open_sentences

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s
+from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s, places_among
 from ops.audit.divisions import HALVES, LEAST_DOCUMENTS, LEAST_WINNERS, Division
 from ops.audit.transfer import Precisions
 from ops.compiled import compiled
 from ops.explain.card import Card
 from ops.explain.choose import DECIMALS
-from ops.explain.find import Literals
-from ops.explain.incidence import incidence
-from ops.explain.set_explainer import Known, Pool, SetExplainer, places_among
+from ops.explain.set_explainer import Known, Pool, SetExplainer
+from ops.literals.find import Literals
+from ops.literals.incidence import incidence
 from ops.mine.held_out_sets import Matcher
 from ops.sentences.folds import FOLDS
 from ops.sentences.store import SentenceStore

@@ -15,8 +15,8 @@ from ops.audit.dataset_winners import read_dataset_winners
 from ops.audit.divisions import DATASETS, HALVES, Division
 from ops.audit.verdict import LEAST_LIFT
 from ops.audit.within import WithinParts
-from ops.explain.find import Literals
-from ops.explain.incidence import having
+from ops.literals.find import Literals
+from ops.literals.incidence import having
 from ops.mine.mining import Mining
 from ops.statistics.lifts import Counted, Lifts, lifts
 from ops.storage.store import Store

@@ -14,10 +14,10 @@ from scipy.sparse import csr_array
 
 from ops import sampling
 from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
-from ops.explain.incidence import count_by_fold
+from ops.literals.incidence import count_by_fold
+from ops.literals.literal import NEAR
 from ops.statistics.resampling import Resampling, percentile_interval
 
-COPY = 0.9  # Jaccard similarity from which two literals count as near-copies
 HELD_BACK = 0.25  # share of the training documents
 LEAST_SENTENCES, LEAST_DOCUMENTS = 10, 3  # in which a literal must occur, among those on which literals are chosen
 LEAST_TEST_DOCUMENTS = 10  # required for an interval
@@ -178,7 +178,7 @@ class ActivationFitter:
         sentences = self._matrix[[literal]].indices
         together = self._together(sentences[sentences < self.n_train])
         union = self._support[literal] + self._support - together
-        return np.flatnonzero((together > 0) & (together >= COPY * union))
+        return np.flatnonzero((together > 0) & (together >= NEAR * union))
 
     def near_copies(self, literal: int) -> Int64s:
         """Return the other language literals that are near-copies of a candidate.

@@ -10,9 +10,9 @@ import pyarrow as pa
 from ops import schema
 from ops.arrays import Bools, Float64s, Int64s
 from ops.explain.card import Card
-from ops.explain.literal import Literal
 from ops.explain.set_explainer import Folded
 from ops.explain.test_scores import Asked
+from ops.literals.literal import Literal
 
 EXAMPLES = 3  # example sentences for each literal
 Row = dict[str, Any]

@@ -7,8 +7,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from ops.arrays import Bools
-from ops.explain.literal_words import Said
 from ops.facts.text import enumerated
+from ops.literals.literal_words import Said
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 

@@ -9,28 +9,26 @@ import pyarrow as pa
 from scipy.sparse import csr_array, hstack, vstack
 
 from ops import schema
-from ops.arrays import Int64s
+from ops.arrays import Int64s, places_among
 from ops.compare.activation_vectors import sampled_sentences
 from ops.explain.card import Card
 from ops.explain.card_rows import CardRows
 from ops.explain.combination import evidence_needed
 from ops.explain.controls import VALUES, Controls
 from ops.explain.families import Pairs
-from ops.explain.find import Literals
-from ops.explain.hubs import Hubs
-from ops.explain.incidence import incidence, one_row
-from ops.explain.literal import Literal, plainness
-from ops.explain.literal_words import PatternRules, Term
-from ops.explain.own_literals import OwnWords
-from ops.explain.run_pool import WordStatistics
 from ops.explain.sample_explainer import SampleExplainer
-from ops.explain.set_explainer import Folded, Known, Own, Pool, SetExplainer, places_among
+from ops.explain.set_explainer import Folded, Known, Own, Pool, SetExplainer
 from ops.explain.setting import Settings
 from ops.explain.test_scores import best_single_f1, resampling
-from ops.explain.typical import Typical
-from ops.explain.typical_items import ItemCounter
 from ops.explain.verdict import Evidence, by_chance
 from ops.explain.wording import explanation_text
+from ops.literals.find import Literals
+from ops.literals.hubs import Hubs
+from ops.literals.incidence import incidence, one_row
+from ops.literals.literal import Literal, plainness
+from ops.literals.literal_words import PatternRules, Term
+from ops.literals.own_literals import OwnWords
+from ops.literals.run_pool import WordStatistics
 from ops.mine.held_out_sets import HeldOutSets, drawn_for
 from ops.mine.mining import Mining
 from ops.mine.pattern_kinds import SequenceKind
@@ -41,6 +39,8 @@ from ops.statistics.interval import Interval
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import POLES, neuron_and_pole, set_number
+from ops.typical.items import ItemCounter
+from ops.typical.typical import Typical
 
 # Documents with the same number modulo this share their bootstrap draws, so that memory does not grow.
 DRAWN_DOCUMENTS = 1 << 16

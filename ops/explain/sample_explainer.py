@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float32s, Float64s, Int64s
+from ops.arrays import Float32s, Float64s, Int64s, places_among
 from ops.compare.activation_vectors import layer_activations
 from ops.explain.activation_model import ActivationFitter, ActivationModels
 from ops.explain.card import Card
 from ops.explain.card_rows import EXAMPLES, named
 from ops.explain.controls import Controls, activation_measures, value_rows
 from ops.explain.examples import examples, hard_negatives
-from ops.explain.find import Literals
-from ops.explain.incidence import having
 from ops.explain.rotation import rotated, shuffled
-from ops.explain.set_explainer import Own, SetExplainer, places_among
+from ops.explain.set_explainer import Own, SetExplainer
 from ops.explain.verdict import Evidence, by_chance
+from ops.literals.find import Literals
+from ops.literals.incidence import having
 from ops.mine.mining import Mining
 from ops.statistics.highest import highest
 from ops.storage.store import Store

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s
+from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s, places_among
 from ops.explain.bits import are_in, bits_of, picked
 from ops.explain.card import Card
-from ops.explain.incidence import count_by_fold, occurrences
 from ops.explain.literal_costs import costs, costs_of_more
 from ops.explain.test_scores import Asked, Calls
 from ops.explain.training import Candidates, Lesson, Sentences, shortlist
+from ops.literals.incidence import count_by_fold, occurrences
 from ops.sentences.folds import FOLDS
 
 SCREENED = 1_000  # number of winners on which literals are listed
@@ -290,15 +290,3 @@ def _sampled(places: Int64s, further: Int64s) -> tuple[Int64s, Int64s]:
 def _counted_rows(found: csr_array, fold: Int8s) -> Int32s:
     """Return how many of the sentences of each fold have each literal, `[L, folds]`, given `found [L, sentences]`."""
     return count_by_fold(found.T.tocsr(), np.arange(len(fold)), fold, FOLDS)
-
-
-def places_among(rows: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
-    """Return the indices of `some` rows in `rows`, which is ascending, and which of them are found, `[some]`.
-
-    >>> places_among(np.array([2, 5, 9]), np.array([9, 3, 2, 11]))[0].tolist()
-    [2, 0]
-    """
-    place = np.searchsorted(rows, some)
-    is_there = place < len(rows)
-    is_there[is_there] = rows[place[is_there]] == some[is_there]
-    return place[is_there], is_there

@@ -9,6 +9,7 @@ from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s, UInt64s
 from ops.compiled import compiled
 from ops.explain.bits import Layout, one_set, shared
 from ops.explain.choose import LEAST_WINNERS, Path, Training, gain_of, grow
+from ops.literals.literal import NEAR
 from ops.sentences.folds import FOLDS
 
 SHORTLIST = 40  # number of literals that are not nuisance, the best by themselves, from which a card is chosen
@@ -16,7 +17,6 @@ NUISANCE_SHORTLIST = 20
 # Nats that a listed literal may cost more than it gains by itself, because next to other literals it may gain more.
 NEARLY = 2.0
 MOST_NUISANCE = 3  # maximum number of nuisance literals on a card
-NEAR = 0.9  # Jaccard similarity from which two literals are near-copies
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Lesson:
         of_folds = [np.ascontiguousarray(candidates.of_others[:, others.layout.fold(fold)]) for fold in range(FOLDS)]
         both = [shared(of_fold, of_fold) for of_fold in of_folds]
         self._both = np.stack([*both, np.sum(both, 0)])
-        self.near = _near(self._both, -1, np.arange(len(candidates.nuisance)))
+        self.near = _near(self._both, -1, np.arange(len(candidates.nuisance)), NEAR)
 
     def learn(self, without: int, allowed: Bools | None = None, most: int = 6) -> Path | None:
         """Return the cards of all sizes, learned from all folds but one, or from all if `without` is -1.
@@ -111,7 +111,7 @@ class Lesson:
         known = np.where(own.known[some] < 0, -1, np.searchsorted(some, own.known[some]))
         given = Training(
             winners, others, own.of_winners[some], own.of_others[some], self.each, known, own.nuisance[some],
-            _near(self._both, without, some), own.plainness[some], own.cost[some, without],
+            _near(self._both, without, some, NEAR), own.plainness[some], own.cost[some, without],
             self._document,
         )  # fmt: skip
         every = np.ones(len(some), np.bool_) if allowed is None else allowed[some]
@@ -131,20 +131,21 @@ class Lesson:
 
 
 @compiled
-def _near(both: Int64s, without: int, some: Int64s) -> Bools:
+def _near(both: Int64s, without: int, some: Int64s, least: float) -> Bools:
     """Return which candidates are near-copies of each other without a fold, or on all documents, `[some, some]`.
 
     Args:
         both: how many others of each fold, and of all, each two candidates share, `[folds + 1, M, M]`.
         without: the fold; -1 for all documents.
         some: the candidates.
+        least: the Jaccard similarity from which two literals are near-copies.
     """
     near = np.empty((some.size, some.size), np.bool_)
     shared_by = both[-1] - both[without] if without >= 0 else both[-1]
     for i, a in enumerate(some):
         for j, b in enumerate(some):
             union = shared_by[a, a] + shared_by[b, b] - shared_by[a, b]
-            near[i, j] = a == b or shared_by[a, b] >= NEAR * max(union, 1)
+            near[i, j] = a == b or shared_by[a, b] >= least * max(union, 1)
     return near
 
 

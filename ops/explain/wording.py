@@ -6,10 +6,10 @@ from typing import Any
 
 from ops.errors import counted
 from ops.explain.combination import Bound, Combination
-from ops.explain.literal_words import PatternRules, Term, say
 from ops.explain.verdict import LEAST_AREA, LEAST_F1
 from ops.facts.text import enumerated
 from ops.forms.in_words import form_named
+from ops.literals.literal_words import PatternRules, Term, say
 from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
 from ops.statistics.interval import Interval
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from ops.explain.activation_model import (
-    COPY,
     LEAST_DOCUMENTS,
     LEAST_SENTENCES,
     ActivationFitter,
     ActivationModels,
     held_back_sentences,
 )
+from ops.literals.literal import NEAR
 from tests.unit.explain.score_cards_by_hand import matrix
 
 SEED = 3
@@ -76,7 +76,7 @@ def by_brute_force(
     candidates = []
     for i in np.flatnonzero(~corpus.nuisance & common):
         documents = len(set(document[fit & corpus.matrix[i]]))
-        copies = any(jaccard(own[i], own[j]) >= COPY for j in np.flatnonzero(corpus.nuisance))
+        copies = any(jaccard(own[i], own[j]) >= NEAR for j in np.flatnonzero(corpus.nuisance))
         if documents >= LEAST_DOCUMENTS and not copies:
             candidates.append(i)
     chosen: list[int] = []
@@ -95,7 +95,7 @@ def by_brute_force(
             break
         error = after
         chosen.append(best)
-        candidates = [i for i in candidates if jaccard(own[i], own[best]) < COPY]
+        candidates = [i for i in candidates if jaccard(own[i], own[best]) < NEAR]
     last = kept_nuisance(corpus, x, usable, training)
     total = ((y[held_out] - y[held_out].mean()) ** 2).sum()
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ops.explain.bits import Layout, are_in, bits_of, one_set, picked, shared
 from ops.explain.card import Card, fold_scores
-from ops.explain.incidence import count_by_fold, occurrences
+from ops.literals.incidence import count_by_fold, occurrences
 from tests.unit.explain.score_cards_by_hand import matrix
 
 FOLDS = 4

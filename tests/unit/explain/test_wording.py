@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.explain.combination import Bound, Combination, evidence_needed
-from ops.explain.literal_words import PatternRules, Term
 from ops.explain.wording import MOST_TYPICAL, explanation_text, percent, typical_name
+from ops.literals.literal_words import PatternRules, Term
 from ops.schema.verdicts import VERDICTS
 from ops.statistics.interval import Interval
 

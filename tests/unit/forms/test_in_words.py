@@ -2,7 +2,7 @@
 
 import pytest
 
-from ops.explain.literal_words import PatternRules, Said, Term, say
+from ops.literals.literal_words import PatternRules, Said, Term, say
 
 SAID = {
     ("form", "negation"): ("with a negation", "without a negation", "no negation"),

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.explain.find import Literals
-from ops.explain.incidence import incidence
-from ops.explain.pool import literal_rows
-from ops.explain.sentence_literals import form_literals, length_literals
 from ops.explain.set_explainer import Known, Pool, SetExplainer
+from ops.literals.find import Literals
+from ops.literals.incidence import incidence
+from ops.literals.pool import literal_rows
+from ops.literals.sentence_literals import form_literals, length_literals
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import mine_candidates, unite
 from ops.mine.pattern_kinds import pattern_kinds

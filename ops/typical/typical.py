@@ -13,15 +13,14 @@ from scipy.sparse import csr_array
 from scipy.special import rel_entr  # type: ignore[import-untyped]
 
 from ops.arrays import Bools, Float64s, Int8s, Int64s
-from ops.explain.like_words import LikeWords
-from ops.explain.literal import Literal
-from ops.explain.training import NEAR
-from ops.explain.typical_items import ItemCounter, Items, Winners
-from ops.explain.word_keys import words_of
+from ops.literals.like_words import LikeWords
+from ops.literals.literal import NEAR, Literal
+from ops.literals.word_keys import words_of
 from ops.sentences.folds import HALF
 from ops.statistics.design_effect import effects_of_residuals
 from ops.statistics.false_discovery import q_values_among
 from ops.statistics.poisson_binomial import log_upper_tails, one_sided
+from ops.typical.items import ItemCounter, Items, Winners
 
 RATE = 0.05  # the false discovery rate
 MOST_WINNERS = 400  # that are counted; of more, the time of exact tails would grow with the square of their number

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.explain.own_literals import OwnWords
+from ops.literals.own_literals import OwnWords
 from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns import count_sequences
 from ops.patterns.sequences import Sequences
@@ -72,7 +72,7 @@ def test_the_best_are_those_of_a_count_of_every_pattern(
         if kept and pattern not in known:
             rows[pattern] = (-g2, -int(a), len(pattern))
 
-    monkeypatch.setattr("ops.explain.own_literals.RARE_COUNT", rare)
+    monkeypatch.setattr("ops.literals.own_literals.RARE_COUNT", rare)
     words = OwnWords(kind, baseline, pool, 2, factor, seed=0, top=top)
     found, having = words.mine(rng.permutation(winners), counted, 5)
     assert len(found) > 0

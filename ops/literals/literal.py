@@ -8,6 +8,7 @@ import numpy as np
 from ops.arrays import Int64s
 
 KINDS = ("word", "tag", "subtree", "mark", "value", "length", "word_class", "form", "hub")
+NEAR = 0.9  # Jaccard similarity from which two literals are near-copies
 
 # Of two equivalent literals, the one whose kind comes first in this list is shown.
 PLAINEST_FIRST = ("word", "mark", "form", "word_class", "tag", "subtree", "value", "length", "hub")

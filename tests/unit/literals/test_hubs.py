@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.explain.hubs import Hubs
+from ops.literals.hubs import Hubs
 
 
 @given(

@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from ops.arrays import Bools, Int64s
-from ops.explain.incidence import incidence, incidence_of_words
-from ops.explain.literal import Literal
+from ops.literals.incidence import incidence, incidence_of_words
+from ops.literals.literal import Literal
 from ops.mine.candidates import least_support
 from ops.mine.pattern_kinds import SequenceKind
 from ops.mine.sentence_sets import SentenceSets

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ops.arrays import Int64s, UInt8s
-from ops.explain.like_words import LikeWords
+from ops.literals.like_words import LikeWords
 from ops.sentences.names import Names
 
 

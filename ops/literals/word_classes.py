@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Float32s, Int64s
-from ops.explain.like_words import directions_from_mean, unit
-from ops.explain.pool import literal_rows
+from ops.literals.like_words import directions_from_mean, unit
+from ops.literals.pool import literal_rows
 from ops.meaning.word_states import embedded
 from ops.mine.value_counts import distinct_values
 from ops.model.load import ModelFacts, load_model

@@ -8,8 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.arrays import Float32s, Int64s
-from ops.explain.set_explainer import places_among
+from ops.arrays import Float32s, Int64s, places_among
 from ops.sampling import WORD_PAIRS
 from ops.sentences.names import Names
 

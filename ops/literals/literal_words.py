@@ -33,7 +33,7 @@ class Term:
     """A literal of a score card.
 
     Attributes:
-        kind: one of `ops.explain.literal.KINDS`.
+        kind: one of `ops.literals.literal.KINDS`.
         pattern: the literal as readable text; for a class of words, its most typical words.
         items: the literal's parts. For a form or value these are the property and the value, for a length the maximum
             number of words.

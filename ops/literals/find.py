@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 from scipy.sparse import hstack
 
 from ops.arrays import Bools, Int8s, Int32s, Int64s
-from ops.explain.incidence import incidence, occurrences
-from ops.explain.literal import KINDS, Literal, plainness
-from ops.explain.sentence_literals import form_properties, value_properties
+from ops.literals.incidence import incidence, occurrences
+from ops.literals.literal import KINDS, Literal, plainness
+from ops.literals.sentence_literals import form_properties, value_properties
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.properties import Profiler, Property, Selection
 from ops.mine.value_counts import distinct_values, occurrences_of
@@ -38,7 +38,7 @@ class Literals:
     """The literals of the pool, `[L]`. Literals of kind `hub` belong to one neuron and are not among them.
 
     Args:
-        pool: the literals, by the schema of `ops.explain.pool`.
+        pool: the literals, by the schema of `ops.literals.pool`.
         view: the sentences, with words in lower case.
         kinds: the kinds of pattern (word, tag, subtree) for which the sentences are annotated, with the run's rules for
             gaps.
@@ -50,7 +50,7 @@ class Literals:
         nuisance: whether each literal says where a sentence comes from or how long it is, bool: its length, its data
             set, nuisance metadata, and which keys of metadata it has.
         known: for each literal about metadata, the literal that says which sentences have its key; -1 for all others.
-        plainness: the plainness of each literal, as `ops.explain.literal.plainness` returns it.
+        plainness: the plainness of each literal, as `ops.literals.literal.plainness` returns it.
     """
 
     def __init__(

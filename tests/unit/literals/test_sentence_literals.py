@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.explain.sentence_literals import form_literals, length_literals, value_literals, value_properties
+from ops.literals.sentence_literals import form_literals, length_literals, value_literals, value_properties
 from ops.mine.properties import Profiler
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore

@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.explain.pool import SCHEMA
-from ops.explain.word_classes import CorpusWords, classes_of, corpus_words, token_vectors, topic_literals
+from ops.literals.pool import SCHEMA
+from ops.literals.word_classes import CorpusWords, classes_of, corpus_words, token_vectors, topic_literals
 from ops.model.load import read_facts
 from ops.sentences.mining_view import MiningView
 from tests.unit.small_corpus import Sentence, open_corpus
@@ -27,7 +27,7 @@ def sentences_of(seed: int, n: int) -> list[Sentence]:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_words_are_counted_without_regard_to_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     sentences = sentences_of(seed, 60)
-    monkeypatch.setattr("ops.explain.word_classes._ROWS", 11)
+    monkeypatch.setattr("ops.literals.word_classes._ROWS", 11)
     store = open_corpus(tmp_path, monkeypatch, sentences[:20], sentences[20:])
     found = corpus_words(MiningView(store, "lower"), np.flatnonzero(store.baseline))
     own = [s.words[:-1] for s in sentences if s.baseline]
@@ -52,7 +52,7 @@ def planted(seed: int, classes: int, each: int) -> tuple[CorpusWords, np.ndarray
 
 
 def test_classes_that_lie_apart_are_found_and_named_by_typical_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.explain.word_classes._FEWEST_WORDS", 6)
+    monkeypatch.setattr("ops.literals.word_classes._FEWEST_WORDS", 6)
     words, vectors = planted(0, 8, 6)
     found = topic_literals(words, vectors, 0)
     assert found.schema == SCHEMA
@@ -66,7 +66,7 @@ def test_classes_that_lie_apart_are_found_and_named_by_typical_words(monkeypatch
 
 
 def test_a_word_without_a_vector_and_a_class_of_one_word_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.explain.word_classes.classes_of", lambda words: 3)
+    monkeypatch.setattr("ops.literals.word_classes.classes_of", lambda words: 3)
     words, vectors = planted(1, 2, 3)
     lonely = CorpusWords([*words.words, "lonely", "unknown"], [], np.append(words.sentences, [50, 50]))
     far = vectors.mean(0) - 40 * np.ones(32, np.float32)

@@ -13,19 +13,19 @@ import pytest
 from scipy.stats import binom, norm
 
 from ops.arrays import Bools, Float64s, Int64s
-from ops.explain import typical
-from ops.explain.find import Literals
-from ops.explain.incidence import incidence, incidence_of_words
-from ops.explain.like_words import LikeWords
-from ops.explain.pool import literal_rows
-from ops.explain.typical import Typical, first_of_copies, strengths
-from ops.explain.typical_items import DEVIATIONS, MORE_DEVIATIONS, ItemCounter
-from ops.explain.word_keys import count_frequent
+from ops.literals.find import Literals
+from ops.literals.incidence import incidence, incidence_of_words
+from ops.literals.like_words import LikeWords
+from ops.literals.pool import literal_rows
+from ops.literals.word_keys import count_frequent
 from ops.mine.pattern_kinds import pattern_kinds
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
 from ops.statistics.poisson_binomial import log_upper_tails
-from tests.unit.explain.test_literals import OPTIONS, holds
+from ops.typical import typical
+from ops.typical.items import DEVIATIONS, MORE_DEVIATIONS, ItemCounter
+from ops.typical.typical import Typical, first_of_copies, strengths
+from tests.unit.literals.test_literals import OPTIONS, holds
 from tests.unit.small_corpus import Sentence, open_corpus
 
 TAGS = ("DT", "NN", "VB", "JJ")

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from ops import penn
-from ops.explain import find as module
-from ops.explain.find import Literals
-from ops.explain.pool import SCHEMA, literal_rows
+from ops.literals import find as module
+from ops.literals.find import Literals
+from ops.literals.pool import SCHEMA, literal_rows
 from ops.mine.pattern_kinds import pattern_kinds
 from ops.patterns.occurrences import Occurrences
 from ops.sentences.mining_view import MiningView

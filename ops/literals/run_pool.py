@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ops.explain.hubs import Hubs
-from ops.explain.like_words import LikeWords
-from ops.explain.pool import united
-from ops.explain.sentence_literals import form_literals, length_literals, value_literals
-from ops.explain.word_keys import count_frequent
+from ops.literals.hubs import Hubs
+from ops.literals.like_words import LikeWords
+from ops.literals.pool import united
+from ops.literals.sentence_literals import form_literals, length_literals, value_literals
+from ops.literals.word_keys import count_frequent
 from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
 from ops.model.names import ModelFacts
@@ -46,7 +46,7 @@ def make_pool(
         seed: the seed of that clustering and of the samples of words.
     """
     # Only the worker that makes the pool imports what classes need: the model, and scikit-learn.
-    from ops.explain.word_classes import corpus_words, token_vectors, topic_literals
+    from ops.literals.word_classes import corpus_words, token_vectors, topic_literals
 
     baseline = np.flatnonzero(mining.sentences.baseline)
     words = corpus_words(mining.text, baseline)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.explain.word_keys import count_frequent, distinct_keys, words_of
+from ops.literals.word_keys import count_frequent, distinct_keys, words_of
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from tests.unit.small_corpus import Sentence, open_corpus

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from ops.arrays import Bools, Float64s, Int64s
-from ops.explain.find import Literals
-from ops.explain.incidence import incidence, occurrences
-from ops.explain.set_explainer import places_among
-from ops.explain.strata import Cells, Strata
-from ops.explain.word_keys import LEAST_DOCUMENTS, distinct_keys
+from ops.arrays import Bools, Float64s, Int64s, places_among
+from ops.literals.find import Literals
+from ops.literals.incidence import incidence, occurrences
+from ops.literals.word_keys import LEAST_DOCUMENTS, distinct_keys
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.shards import spans
+from ops.typical.strata import Cells, Strata
 
 KINDS = ("tag", "subtree", "word_class", "form", "value")  # of literals that are items
 LEAST_WINNERS = 4
@@ -30,7 +29,7 @@ class Items:
     """Items of a set of winners, `[items]`, with one entry for each winner, by document.
 
     Attributes:
-        key: the key of each word or pair (`ops.explain.word_keys`); -1 for a literal.
+        key: the key of each word or pair (`ops.literals.word_keys`); -1 for a literal.
         literal: the index of each literal in the pool; -1 for a word or pair.
         has: which winners have each item, `[items, winners]`.
         counted: the winners for which it is known whether they have the item: of a label, those that have its key,

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Int64s
-from ops.explain.pool import literal_rows
 from ops.forms.in_words import name_form
+from ops.literals.pool import literal_rows
 from ops.mine.properties import Profiler, Property
 from ops.sentences.store import SentenceStore
 

@@ -4,8 +4,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops.explain.literal import KINDS
-from ops.explain.pool import SCHEMA, count_listed, united
+from ops.literals.literal import KINDS
+from ops.literals.pool import SCHEMA, count_listed, united
 from ops.schema import schema
 
 PATTERNS, PROFILES = (

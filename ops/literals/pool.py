@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s, Integers
-from ops.explain.literal import KINDS
+from ops.literals.literal import KINDS
 
 # The columns of a literal. `listed` is the number of neuron-poles that list the literal. It is 0 for classes of
 # words, forms, values and lengths, which no neuron lists.

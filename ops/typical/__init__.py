@@ -1,0 +1,1 @@
+"""What winners have more often than sentences of their data sets and lengths."""
