@@ -14,11 +14,11 @@ from jobs.audit.job import AuditConfig
 from jobs.audit.steps import audited_datasets
 from jobs.run_folder.run import RunReader
 from ops.arrays import Int64s
+from ops.audit.across_datasets import GLOBAL, LOCAL, VERDICTS
 from ops.audit.audit_rows import neuron_row
 from ops.audit.audited_division import AuditedDivision, RangeWinners
 from ops.audit.dataset_winners import read_dataset_winners
 from ops.audit.divisions import Division
-from ops.audit.verdict import GLOBAL, LOCAL, VERDICTS
 from ops.topk.neurons import neuron_and_pole
 
 AUDITED_WAYS = (MATCHED, MATCHED_DOCUMENTS)  # each data set has as many of the winners as of a neuron's

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from ops.arrays import Float64s, Int64s
+from ops.audit.across_datasets import literal_verdict, verdict
 from ops.audit.audited_division import DatasetWinners
 from ops.audit.audited_literals import Tested
 from ops.audit.divisions import Division
 from ops.audit.transfer import HOLDS, Precisions
-from ops.audit.verdict import literal_verdict, verdict
 from ops.statistics.interval import Interval
 from ops.statistics.lifts import Lifts
 

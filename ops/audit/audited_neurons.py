@@ -8,12 +8,12 @@ from scipy.sparse import csr_array
 
 from ops import schema
 from ops.arrays import Float32s, Float64s, Int64s
+from ops.audit.across_datasets import LEAST_LIFT
 from ops.audit.audit_rows import Row, neuron_row, pattern_row, portability_rows
 from ops.audit.audited_division import AuditedDivision, DatasetWinners, RangeWinners
 from ops.audit.audited_literals import ExplanationLiterals, Tested
 from ops.audit.dataset_winners import read_dataset_winners
 from ops.audit.divisions import DATASETS, HALVES, Division
-from ops.audit.verdict import LEAST_LIFT
 from ops.audit.within import WithinParts
 from ops.literals.find import Literals
 from ops.literals.incidence import having
