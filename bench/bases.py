@@ -233,4 +233,4 @@ def measure(
         "bases": [asdict(own) for own in bases], "bins": [asdict(own) for own in of_bins],
         "activity": [asdict(own) for own in activity],
     }  # fmt: skip
-    return {"layer": layer, **rows}, True
+    return {"layer": layer, **rows}

@@ -8,15 +8,14 @@ the mean share of units with p < 0.05, which should be 0.04 to 0.06, and `found`
 unit has q < 0.05, which should be at most 9 %.
 """
 
-import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from bench.harness import Result
+from bench.resources import timed
 from jobs.contrast.job import ContrastConfig
 from jobs.contrast.steps import contrasts_of, read_sentences
 from jobs.run_folder.run import Run
@@ -34,13 +33,6 @@ from ops.topk.silent import read_silent
 
 def time_parts(one: Contrast, layers: dict[int, Float32s], texts: list[str], probes: bool) -> dict[str, float]:
     """Return the seconds of processor time of each part of a contrast over all layers."""
-    seconds: dict[str, float] = {}
-
-    def timed(part: str, do: Callable[[], Any]) -> None:
-        began = time.process_time()
-        do()
-        seconds[part] = seconds.get(part, 0.0) + time.process_time() - began
-
     parts: dict[str, Callable[[int, Float32s], Any]] = {
         "units": lambda _, values: separation(one, values),
         "units and permutations": lambda _, values: separation(one, values, Permutations.of(one, 0)),
@@ -52,11 +44,12 @@ def time_parts(one: Contrast, layers: dict[int, Float32s], texts: list[str], pro
             "probes of rotations": lambda layer, values: rotated_probes(one, values, 0, layer),
             "probes of layers": lambda _, values: layer_probe(one, values),
         }
-    for layer, values in layers.items():
-        for part, do in parts.items():
-            timed(part, partial(do, layer, values))
+    seconds = {
+        part: sum(timed(do, layer, values)[0].processor for layer, values in layers.items())
+        for part, do in parts.items()
+    }
     if probes:
-        timed("probe of words", lambda: word_probe(one, texts))
+        seconds["probe of words"] = timed(word_probe, one, texts)[0].processor
     return {part: round(own, 2) for part, own in seconds.items()}
 
 
@@ -99,4 +92,4 @@ def measure(
         found["seconds"] = time_parts(one, values, texts, not no_probes)
         if permutations:
             found |= calibrate(one, values, permutations)
-    return found, True
+    return found

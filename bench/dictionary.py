@@ -19,10 +19,8 @@ import torch
 from safetensors.torch import save_file
 
 from bench.harness import Result, temporary_folder
-from bench.memory import resident
-from bench.passes import BUDGET, Batches, batches_of
-from bench.texts import draw
-from bench.timing import timed
+from bench.resources import resident, timed
+from bench.texts import BUDGET, Batches, batches_of, draw
 from ops.dictionaries.encoder import PANEL
 from ops.dictionaries.read import describe_all
 from ops.dictionaries.scorer import DictionaryScorer
@@ -88,8 +86,6 @@ def measure(
         scored, tokens_read = scored + result.scored, tokens_read + result.tokens
         tokens_active += int(scorer.tokens_active.sum())
         memory.append(gigabytes(resident()["VmRSS"]))
-    # A token may have fewer active features, if one of its largest products is not above 0.
-    right = scored == size * shards and 0 < tokens_active <= ACTIVE * tokens_read
     return {
         "features": features,
         "model": model,
@@ -101,8 +97,9 @@ def measure(
         "resident_gb_after_each_shard": memory,
         "peak_gb": gigabytes(resident()["VmHWM"]),
         "winners_gb": gigabytes(sum(w.keys.nbytes for w in shard.winners.values())),
-        "counts_add_up": right,
-    }, right
+        # A token may have fewer active features, if one of its largest products is not above 0.
+        "counts_add_up": scored == size * shards and 0 < tokens_active <= ACTIVE * tokens_read,
+    }
 
 
 def gigabytes(size: int) -> float:

@@ -51,7 +51,8 @@ class MinedRun:
     """What all explainers of a run share.
 
     Attributes:
-        store, sentences, neurons: the run's folder, its annotated sentences and its units.
+        reader, store: the run and its folder.
+        sentences, neurons: its annotated sentences and its units.
         scored: what `topk` left behind.
         seed: the seed of the run.
         mine: the options with which patterns were mined.
@@ -62,6 +63,7 @@ class MinedRun:
         pairs: the pairs of neurons whose activations correlate.
     """
 
+    reader: RunReader
     store: Store
     sentences: SentenceStore
     neurons: Neurons
@@ -90,7 +92,9 @@ class MinedRun:
         neurons, sentences = scored.neurons, open_sentences(store, CODES, annotate["fingerprint"])
         options = {name: mine[name] for name in MINE_OPTIONS}
         mining = Mining(sentences, neurons, options | {"word_case": "lower"}, seed, draws=False)
-        pool, words = make_pool([_listed(store)], mining, recorded_model(run.require("topk")), seed)
+        tables = (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS))
+        listed = count_listed(*(read_table(store, table, columns=columns) for table, columns in tables))
+        pool, words = make_pool([listed], mining, recorded_model(run.require("topk")), seed)
         known = known_rows(sentences, sampled_sentences(store))
         literals = Literals(pool, mining.text, mining.kinds, options["nuisance"])
         hubs = Hubs.find(
@@ -102,7 +106,9 @@ class MinedRun:
                 vector_pairs(neuron_vectors(store, neurons), 0, len(neurons)) if scored.sampled else Pairs.joined([])
             )
         matrix = incidence(literals.find(known), len(known))
-        return cls(store, sentences, neurons, scored, seed, options, pool, words, literals, known, matrix, hubs, pairs)
+        return cls(
+            run, store, sentences, neurons, scored, seed, options, pool, words, literals, known, matrix, hubs, pairs
+        )
 
     @cached_property
     def baseline(self) -> Int64s:
@@ -126,36 +132,29 @@ class MinedRun:
         """Return the numbers of sets that are no neuron's: those after the numbers of all neurons and poles."""
         return set_number(len(self.neurons), 0) + np.arange(count)
 
-    def explainer(
-        self, rows: Int64s, scored: int, fold: Int8s | None = None, seed: int | None = None
-    ) -> "ExplainedSets":
-        """Return what explains sets of winners of a corpus of which these rows are a uniform sample.
-
-        Args:
-            rows: the rows, ascending, among `known`.
-            scored: number of sentences of that corpus.
-            fold: the fold of every sentence's document, if it is not that of the run, `[sentences]`.
-            seed: the seed of all draws, if it is not that of the run.
-        """
-        return ExplainedSets(self, rows, scored, fold, self.seed if seed is None else seed)
-
 
 class ExplainedSets:
-    """Explains sets of winners of a corpus.
+    """Explains sets of winners of the corpus of a run, or of a smaller corpus.
 
     Args:
         run: the run.
-        rows, scored, fold, seed: see `MinedRun.explainer`.
+        rows: the sentences of the smaller corpus, ascending and among the known rows of the run.
+        fold: the fold of every sentence's document, if it is not that of the run, `[sentences]`.
+        seed: the seed of all draws, if it is not that of the run.
     """
 
-    def __init__(self, run: MinedRun, rows: Int64s, scored: int, fold: Int8s | None, seed: int) -> None:
-        self._run, self._seed, self._sentences = run, seed, _seen(run.sentences, rows, fold)
+    def __init__(
+        self, run: MinedRun, rows: Int64s | None = None, fold: Int8s | None = None, seed: int | None = None
+    ) -> None:
+        scored = run.scored.sentences if rows is None else len(rows)
+        self._run, self._seed = run, run.seed if seed is None else seed
+        self._sentences = _seen(run.sentences, run.baseline if rows is None else rows, fold)
         known = known_rows(self._sentences, sampled_sentences(run.store))
         literals = occurrences(run.matrix[:, np.searchsorted(run.known, known)])
         nothing = np.zeros(0, np.int64)
         self._explainer = NeuronExplainer(
             run.store, self._mining(word_case="lower", no_scores=True), run.pool, [(literals, len(known))], run.hubs,
-            run.words, run.pairs, scored, seed, 1, CARD_LITERALS, Controls(False, nothing, nothing), False,
+            run.words, run.pairs, scored, self._seed, 1, CARD_LITERALS, Controls(False, nothing, nothing), False,
         )  # fmt: skip
 
     def assess(self, sets: Sequence[Int64s], numbers: Int64s, scores: bool = False) -> Iterator[Assessed]:
@@ -214,9 +213,3 @@ def _seen(sentences: SentenceStore, rows: Int64s, fold: Int8s | None) -> Sentenc
     view.baseline[rows] = True
     view.fold = sentences.fold if fold is None else fold
     return view
-
-
-def _listed(store: Store) -> pa.Table:
-    """Return how often the neurons of a run list each pattern and mark."""
-    tables = (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS))
-    return count_listed(*(read_table(store, table, columns=columns) for table, columns in tables))

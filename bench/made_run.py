@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench.steps import PRINT, by_name, commit
+from bench.running import PRINT, by_name, commit
 from bench.texts import draw
 from jobs.annotate.steps import list_names, shard_files
 from jobs.engine.item import Item

@@ -22,8 +22,7 @@ from ops.patterns.sequences import Sequences
 from ops.sentences.store import SentenceStore
 from ops.statistics.false_discovery import description_rates
 from ops.statistics.interval import wilson
-from ops.storage.store import Store
-from ops.topk.neurons import POLES, Neurons, read_neurons, set_number
+from ops.topk.neurons import POLES, Neurons, set_number
 
 ANY, EXCESS = "whole description", "auc_excess"
 FAMILIES = {"patterns": "kind", "profiles": "property"}
@@ -31,15 +30,6 @@ LIMITS = {"uniform": 0.07, "mild": 0.07, "few": 0.10}
 RATE = 0.05
 MILD, FEW = 0.5, 28  # the part of a score that documents share (mild); the number of documents (few)
 AT_ONCE = 100  # sets mined together
-
-
-def real_winners(store: Store, sentences: SentenceStore, count: int, seed: int) -> list[Int64s]:
-    """Return the rows of the winners of randomly drawn neurons and poles, ascending."""
-    neurons = read_neurons(store)
-    mining = Mining(sentences, neurons, mining_options(no_scores=True), seed, draws=False)
-    winners = mining.winners(store, 0, len(neurons))[1].to_arrays()
-    chosen = np.random.default_rng([seed, 1]).choice(len(winners), min(count, len(winners)), replace=False)
-    return [winners[i].astype(np.int64) for i in np.sort(chosen)]
 
 
 def few_documents_set(documents: Integers, size: int, most: int, random: np.random.Generator) -> Int64s:
@@ -115,14 +105,17 @@ def mined(
         For each family of tests, `[rows]` each: the index of the row's set, whether q is below `RATE`, whether it is
         below `RATE` without design effects, and whether the lift is above 1.
     """
-    with_effects = families(sentences, sets, options, seed)
+    with_effects = tests_of(sentences, sets, options, seed)
     with ExitStack() as patches:
         patches.enter_context(patch("ops.mine.findings.design_effects", no_effect))
         patches.enter_context(patch("ops.mine.profile_rows.expected_effects", no_effect))
-        without = families(sentences, sets, options, seed)
-    return {
-        name: (owner, q < RATE, without[name][1] < RATE, lift > 1) for name, (owner, q, lift) in with_effects.items()
-    }
+        without = tests_of(sentences, sets, options, seed)
+    found = {}
+    for name in sorted(pc.unique(with_effects["family"]).to_pylist()):
+        own, other = (tests.filter(pc.field("family") == name) for tests in (with_effects, without))
+        owner, q, lift = (own[column].to_numpy() for column in ("set", "q", "lift"))
+        found[name] = owner, q < RATE, other["q"].to_numpy() < RATE, lift > 1
+    return found
 
 
 def no_effect(count: Any, *rest: Any) -> Float64s:
@@ -130,42 +123,30 @@ def no_effect(count: Any, *rest: Any) -> Float64s:
     return np.ones(np.shape(count))
 
 
-Rows = tuple[Int64s, Float64s, Float64s]  # the set, q and lift of each row
+def tests_of(sentences: SentenceStore, sets: list[Int64s], options: dict[str, Any], seed: int) -> pa.Table:
+    """Return the `family`, `set`, `q` and `lift` of every test, also as tests of the family of complete descriptions.
 
-
-def families(sentences: SentenceStore, sets: list[Int64s], options: dict[str, Any], seed: int) -> dict[str, Rows]:
-    """Return the rows of each family of tests; the family of complete descriptions comes last."""
-    found: dict[str, list[Rows]] = {}
+    Areas have no q: that of an interval above 0 counts as 0, and that of others as 1.
+    """
+    parts = []
     for first in range(0, len(sets), AT_ONCE):
         for table, rows in tables_of(sentences, sets[first : first + AT_ONCE], options, seed):
+            if table == "scores":
+                family = [EXCESS] * len(rows)
+                q, lift = np.where(rows["auc_excess_low"].to_numpy() > 0, 0.0, 1.0), np.full(len(rows), 2.0)
+            elif table in FAMILIES:
+                family = [f"{table} {name}" for name in rows[FAMILIES[table]].to_pylist()]
+                q, lift = (rows[name].cast(pa.float64()).to_numpy() for name in ("q_value", "lift"))
+            else:
+                continue
             pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
             owner = set_number(rows["unit"].to_numpy().astype(np.int64), pole) + first
-            for name, own, q, lift in tests_of(table, rows):
-                found.setdefault(name, []).append((owner[own], q, lift))
-    every = {name: concatenated(parts) for name, parts in sorted(found.items())}
-    tested = {name: rows for name, rows in every.items() if name != EXCESS}
-    owner, q, lift = concatenated(list(tested.values()))
-    family = np.repeat(list(tested), [len(rows[0]) for rows in tested.values()])
-    return {**every, ANY: (owner, description_rates(q, family, owner), lift)}
-
-
-def tests_of(table: str, rows: pa.Table) -> Iterator[tuple[str, Bools, Float64s, Float64s]]:
-    """Yield each family of tests of a table: its name, which rows are in it, and their q and lift."""
-    if table == "scores":
-        low = rows["auc_excess_low"].to_numpy()
-        yield EXCESS, np.ones(len(low), np.bool_), np.where(low > 0, 0.0, 1.0), np.full(len(low), 2.0)
-    if table in FAMILIES:
-        names = rows[FAMILIES[table]].to_numpy()
-        q, lift = (rows[name].to_numpy().astype(np.float64) for name in ("q_value", "lift"))
-        for name in np.unique(names):
-            own = names == name
-            yield f"{table} {name}", own, q[own], lift[own]
-
-
-def concatenated(parts: list[Rows]) -> Rows:
-    """Return the concatenated rows of all parts."""
-    owner, q, lift = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return owner, q, lift
+            parts.append(pa.table({"family": family, "set": owner, "q": q, "lift": lift}))
+    found = pa.concat_tables(parts)
+    tested = found.filter(pc.field("family") != EXCESS)
+    q = description_rates(tested["q"].to_numpy(), tested["family"].to_numpy(), tested["set"].to_numpy())
+    whole = {"family": [ANY] * len(tested), "set": tested["set"], "q": q, "lift": tested["lift"]}
+    return pa.concat_tables([found, pa.table(whole)])
 
 
 def tables_of(
@@ -173,9 +154,7 @@ def tables_of(
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield each table that `jobs.mine` writes for these sets, with set i as the neuron and pole with index i."""
     mining = Mining(sentences, Neurons((len(sets),)), options, seed)
-    number = np.arange(len(sets))
-    lengths = np.cumsum([0, *map(len, sets)], dtype=np.int64)
-    winners = Sequences(np.concatenate(sets).astype(np.int32), lengths)
+    number, winners = np.arange(len(sets)), Sequences.from_lists([rows.tolist() for rows in sets])
     candidates = mining.candidates(number, winners)
     for table, groups in range_tables(mining, candidates).of(candidates, number, winners):
         several = list(groups)
@@ -183,7 +162,7 @@ def tables_of(
             yield table, pa.concat_tables(several)
 
 
-def beyond(found: dict[str, dict[str, Any]]) -> list[str]:
+def beyond_limits(found: dict[str, dict[str, Any]]) -> list[str]:
     """Return the families and ways whose interval is above the limit."""
     return [
         f"{name}, {way}"
@@ -191,13 +170,3 @@ def beyond(found: dict[str, dict[str, Any]]) -> list[str]:
         for way, limit in LIMITS.items()
         if way in ways and ways[way]["low"] > limit
     ]
-
-
-def layout(found: dict[str, dict[str, Any]]) -> str:
-    """Return the table as Markdown."""
-    lines = ["| family | uniform | mild | few | real | findings kept |", "|---|---|---|---|---|---|"]
-    for name, ways in found.items():
-        cells = ["{share:.1%} ({by_sentence:.1%})".format(**ways[way]) for way in (*LIMITS, "real") if way in ways]
-        kept = "{kept:,} of {findings_by_sentence:,}".format(**ways["real"]) if "real" in ways else ""
-        lines.append(f"| {' | '.join([name, *cells, kept])} |")
-    return "\n".join(lines)

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import torch
 
 from bench.harness import Result, temporary_folder
+from bench.resources import timed
 from bench.running import run_job
 from bench.texts import draw, write
-from bench.timing import timed
 from ops.model.load import load_model, read_facts
 from ops.model.transformers_calls import quiet_transformers
 
@@ -61,9 +61,12 @@ def measure(start: int = 10_000, sentences: int = 640, k: tuple[int, ...] = tupl
                 "same_winners": counts["scored"] == every and agrees(state, folder / f"run-{one}"),
                 "seconds": seconds,
             }
-    right = all(one["same_winners"] for one in found.values())
-    met = all(one["ratio"] >= (one["target"] or 0) for one in found.values())
-    return {"sentences": every, **found, "counts_right": right, "targets_met": met}, right and met
+    return {
+        "sentences": every,
+        **found,
+        "counts_right": all(one["same_winners"] for one in found.values()),
+        "targets_met": all(one["ratio"] >= (one["target"] or 0) for one in found.values()),
+    }
 
 
 def run_topk(out: Path, source: str, sentences: int, k: int) -> dict[str, Any]:

@@ -14,10 +14,9 @@ import torch
 
 from bench.harness import Result, temporary_folder
 from bench.made_run import write_topk
-from bench.passes import BUDGET, padded, read_plainly
-from bench.steps import PRINT, commit
-from bench.texts import draw
-from bench.timing import interleaved, median_processor, processor_ratio
+from bench.resources import interleaved, median_processor, processor_ratio
+from bench.running import PRINT, commit
+from bench.texts import BUDGET, draw, padded, read_plainly
 from jobs.stage.outputs import read_notes, read_partial
 from jobs.stage.ranges import table_ranges
 from jobs.tokens.steps import PieceReader, TokensArgs, select_sentences, write_range
@@ -81,10 +80,6 @@ def measure(
         seconds = interleaved(ways, repeats)
         (notes,) = read_notes(store, [file])
     ratio = processor_ratio(seconds["ours"], seconds["forward"])
-    good = {
-        "values_agree": notes["activations_differ"] == 0 and notes["sentences"] == len(own),
-        "target_met": ratio <= TARGET,
-    }
     return {
         "model": model,
         "sentences": notes["sentences"],
@@ -94,8 +89,9 @@ def measure(
         "ours_cpu_s": median_processor(seconds["ours"]),
         "ours_over_forward": round(ratio, 3),
         "largest_difference": notes["largest_difference"],
-        **good,
-    }, all(good.values())
+        "values_agree": notes["activations_differ"] == 0 and notes["sentences"] == len(own),
+        "target_met": ratio <= TARGET,
+    }
 
 
 def write_run(store: Store, texts: list[str], values: Float32s, neurons: Neurons, top: int) -> None:

@@ -27,8 +27,7 @@ import torch
 
 from bench.dictionary import save
 from bench.harness import Result, run
-from bench.passes import BUDGET
-from bench.texts import draw
+from bench.texts import BUDGET, draw
 from ops.dictionaries.read import describe_all
 from ops.dictionaries.reconstruction import Explained
 from ops.dictionaries.scorer import DictionaryScorer
@@ -83,7 +82,7 @@ def measure(
         "seconds_of_reading": round(read_s),
         "seconds": round(time.monotonic() - started),
         "seed": seed,
-    }, True
+    }
 
 
 def read_states(facts: ModelFacts, layer: int, texts: list[str], threads: int) -> torch.Tensor:

@@ -71,7 +71,7 @@ def measure(
         "held_out_texts": write_held_out(folder, held_out, split_seed),
         "seed": seed,
         "split_seed": split_seed,
-    }, True
+    }
 
 
 def write_held_out(out: Path, documents: list[list[str]], seed: int) -> int:

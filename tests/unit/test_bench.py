@@ -11,8 +11,8 @@ import torch
 from bench import bases
 from bench.bases import basis_of, binned, draw, layout
 from bench.gpu import waits_among
+from bench.resources import Traffic
 from bench.search import PHENOMENA, areas
-from bench.traffic import Traffic
 from ops.errors import InputError
 from ops.storage.store import Store
 from ops.storage.tables import write_part
