@@ -47,9 +47,9 @@ def run(name: str, argv: list[str]) -> int:
 
 
 @contextmanager
-def temporary_folder(inside: str | None = None) -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
     """Create a folder for a run, with the cache of this process and its children in it, and remove it in the end."""
-    with tempfile.TemporaryDirectory(prefix="atlas-bench-", dir=inside) as folder:
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
         os.environ["ATLAS_CACHE"] = f"{folder}/cache"
         yield Path(folder)
 

@@ -6,7 +6,8 @@ Synthetic activations go through the production code: `ShardScorer`, partial fil
 bounds from the shards' histograms, and the merge by ranges of neurons. Most of the time is spent on shards of 100,000
 sentences, and the rest on merging ranges. Seconds are processor time on one thread. Some neurons' winners are compared
 with those from sorting all values. The cost of reducing a sentence is compared with a forward pass of bert-base with
-random weights over a sentence of 22 tokens. The exit status is 1 if a winner is wrong or memory grows.
+random weights over a sentence of 22 tokens. The temporary folder takes 10 GB for 10 minutes. The exit status is 1 if a
+winner is wrong or memory grows.
 """
 
 import time
@@ -75,7 +76,7 @@ class Synthetic:
 
 
 def measure(
-    minutes: float = 5.0, k: int = 10_000, shard_size: int = 100_000, seed: int = 0, folder: str | None = None,
+    minutes: float = 5.0, k: int = 10_000, shard_size: int = 100_000, seed: int = 0
 ) -> Result:  # fmt: skip
     """Score and merge for some minutes.
 
@@ -84,13 +85,12 @@ def measure(
         k: winners of a neuron and pole.
         shard_size: sentences of a shard.
         seed: the seed of the activations.
-        folder: where the temporary folder is made: 10 GB for 10 minutes.
     """
     torch.set_num_threads(1)
     begun = time.perf_counter()
     model = Synthetic(seed)
     edges = edges_from_pilot(torch.cat(model.blocks[:12]))
-    with temporary_folder(folder) as out:
+    with temporary_folder() as out:
         store = Store(str(out))
         commit(store, {PILOT_FILE: Written(len(edges), Pilot(edges.numpy(), Neurons(WIDTHS), False, None).write)})
         shards = list(score(model, edges, store, k, shard_size, begun + minutes * 60 * SCORING))
