@@ -31,25 +31,21 @@ from ops.topk.neurons import read_neurons
 from ops.topk.silent import read_silent
 
 
-def time_parts(one: Contrast, layers: dict[int, Float32s], texts: list[str], probes: bool) -> dict[str, float]:
+def time_parts(one: Contrast, layers: dict[int, Float32s], texts: list[str]) -> dict[str, float]:
     """Return the seconds of processor time of each part of a contrast over all layers."""
     parts: dict[str, Callable[[int, Float32s], Any]] = {
         "units": lambda _, values: separation(one, values),
         "units and permutations": lambda _, values: separation(one, values, Permutations.of(one, 0)),
         "rotated control": lambda layer, values: separation(one, rotated(values, layer, 0, 0, values.shape[1])),
+        "probes of units": lambda _, values: unit_probes(one, values),
+        "probes of rotations": lambda layer, values: rotated_probes(one, values, 0, layer),
+        "probes of layers": lambda _, values: layer_probe(one, values),
     }
-    if probes:
-        parts |= {
-            "probes of units": lambda _, values: unit_probes(one, values),
-            "probes of rotations": lambda layer, values: rotated_probes(one, values, 0, layer),
-            "probes of layers": lambda _, values: layer_probe(one, values),
-        }
     seconds = {
         part: sum(timed(do, layer, values)[0].processor for layer, values in layers.items())
         for part, do in parts.items()
     }
-    if probes:
-        seconds["probe of words"] = timed(word_probe, one, texts)[0].processor
+    seconds["probe of words"] = timed(word_probe, one, texts)[0].processor
     return {part: round(own, 2) for part, own in seconds.items()}
 
 
@@ -64,17 +60,13 @@ def calibrate(one: Contrast, layers: dict[int, Float32s], permutations: int) -> 
     return {"permutations": permutations, "share": round(float(np.mean(shares)), 4), "found": found}
 
 
-def measure(
-    out: str, by: str, layers: list[int] | None = None, permutations: int = 0, no_probes: bool = False
-) -> Result:  # fmt: skip
+def measure(out: str, by: str, permutations: int = 0) -> Result:
     """Time a contrast.
 
     Args:
         out: a run that jobs.topk has finished.
         by: a metadata key, or dataset.
-        layers: only these layers.
         permutations: permute the labels this many times.
-        no_probes: do not time probes.
     """
     run = Run(out, create=False)
     config = ContrastConfig.model_validate({"out": out, "by": (by,)})
@@ -85,11 +77,11 @@ def measure(
     heard = ~read_silent(run.store, neurons)
     values = {
         layer: layer_activations(run.store, layer)[one.rows][:, heard[slice(*neurons.span(layer))]]
-        for layer in layers or neurons.layers
+        for layer in neurons.layers
     }
     with threadpool_limits(1):
         found: dict[str, Any] = {"group": one.group, "sentences": len(one.rows), "units": int(heard.sum())}
-        found["seconds"] = time_parts(one, values, texts, not no_probes)
+        found["seconds"] = time_parts(one, values, texts)
         if permutations:
             found |= calibrate(one, values, permutations)
     return found

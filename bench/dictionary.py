@@ -12,15 +12,16 @@ is a random BERT of two layers of 64 units with the packaged model's tokenizer.
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from safetensors.torch import save_file
+from transformers import BertConfig
 
+from bench.gpu import TINY
 from bench.harness import Result, temporary_folder
 from bench.resources import resident, timed
-from bench.texts import BUDGET, Batches, batches_of, draw
+from bench.texts import Batches, batches_of, draw
 from ops.dictionaries.encoder import PANEL
 from ops.dictionaries.read import describe_all
 from ops.dictionaries.scorer import DictionaryScorer
@@ -36,8 +37,8 @@ ACTIVE = 32
 
 
 def measure(
-    features: int = 16_384, model: str = "sample", sentences: int = 800, shards: int = 4, token_budget: int = BUDGET,
-    k: int = 100, seed: int = 0,
+    features: int = 16_384, model: str = "sample", sentences: int = 800, shards: int = 4, k: int = 100,
+    seed: int = 0,
 ) -> Result:  # fmt: skip
     """Time the three passes over each shard.
 
@@ -46,19 +47,18 @@ def measure(
         model: a model, or tiny.
         sentences: sentences of all shards together.
         shards: number of shards.
-        token_budget: tokens of a batch, padding included.
         k: winners of a feature.
         seed: the seed of sentences and weights.
     """
     with temporary_folder() as folder:
-        facts = read_facts(model if model != "tiny" else str(tiny(folder / "model")))
+        facts = read_facts(model if model != "tiny" else str(save_random(folder, BertConfig(**TINY))))
         write(folder / "dictionary", facts, features, seed)
         dictionaries = describe_all([f"{facts.layers}={folder / 'dictionary'}"], facts)
         scorer = DictionaryScorer(facts, ScoreOptions(pool="max"), 0, dictionaries)
     tokenizer, texts = Tokenizer(facts), draw(sentences, seed)
     size = len(texts) // shards
     spans = [(first, first + size) for first in range(0, size * shards, size)]
-    each = [batches_of(tokenizer, texts[first:stop], first, token_budget) for first, stop in spans]
+    each = [batches_of(tokenizer, texts[first:stop], first) for first, stop in spans]
     plain = Scorer(facts, ScoreOptions())
     highest = torch.cat([scorer.score(tokens)[0] for _, tokens in each[0][:1]]).amax(0)
     shard = ShardScorer(scorer, k, ("top",), edges_of_sparse(highest))
@@ -105,15 +105,6 @@ def measure(
 def gigabytes(size: int) -> float:
     """Return bytes as gigabytes, to two digits."""
     return round(size / 1e9, 2)
-
-
-def tiny(folder: Path) -> Path:
-    """Save a random BERT of two layers of 64 units."""
-    from transformers import BertConfig
-
-    folder.mkdir()
-    sizes: dict[str, Any] = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
-    return save_random(folder, BertConfig(vocab_size=30_522, intermediate_size=128, **sizes), 0)
 
 
 def write(folder: Path, facts: ModelFacts, features: int, seed: int) -> None:

@@ -13,6 +13,7 @@ from jobs.stage.step import Made, Step
 from ops.storage.store import Store
 
 ROOT = Path(__file__).parent.parent
+PRINT = "f" * 64  # the fingerprint of every stage whose steps are done here
 
 
 def job(name: str, out: Path | str, *flags: object, **options: Any) -> "subprocess.Popen[Any]":
@@ -38,9 +39,6 @@ def stage_of(name: str, out: Path) -> dict[str, Any]:
     """Return what run.json holds about a finished stage."""
     stage: dict[str, Any] = json.loads((out / "run.json").read_text())["stages"][name]
     return stage
-
-
-PRINT = "f" * 64  # the fingerprint of every stage
 
 
 def by_name(steps: Iterable[Step]) -> dict[str, Step]:

@@ -17,6 +17,10 @@ from ops.shards import Ids
 from ops.sources.docstrings import pydocs_pieces, read_pydocs
 from ops.sources.rows import Row
 
+BUDGET = 2_048  # tokens of a batch, padding included
+Batches = list[tuple[Ids, TokenBlock]]
+Inputs = list[dict[str, torch.Tensor]]
+
 
 def draw(count: int, seed: int) -> list[str]:
     """Return a seeded sample of real sentences of at least three words.
@@ -26,10 +30,8 @@ def draw(count: int, seed: int) -> list[str]:
     """
     folder = Path(os.environ.get("ATLAS_TEST_DATA", "")) / "corpora"
     if os.environ.get("ATLAS_TEST_DATA") and folder.is_dir():
-        tables = [
-            pq.read_table(file, columns=["text"])["text"].to_pylist() for file in sorted(folder.glob("*.parquet"))
-        ]
-        texts = [text for table in tables for text in table]
+        files = sorted(folder.glob("*.parquet"))
+        texts = [text for file in files for text in pq.read_table(file, columns=["text"])["text"].to_pylist()]
     else:
         splitter = SentenceSplitter()
         rows = [row for piece in pydocs_pieces() for row in read_pydocs(piece) if isinstance(row, Row)]
@@ -45,22 +47,17 @@ def write(path: Path, texts: list[str]) -> str:
     return str(path)
 
 
-BUDGET = 2_048  # tokens of a batch, padding included
-Batches = list[tuple[Ids, TokenBlock]]
-Inputs = list[dict[str, torch.Tensor]]
-
-
 def tokenized(facts: ModelFacts, sentences: int, seed: int) -> tuple[Tokenizer, Batches]:
     """Return a model's tokenizer, and real sentences in batches as a shard has them, with ids from 0."""
     tokenizer = Tokenizer(facts)
     return tokenizer, batches_of(tokenizer, draw(sentences, seed))
 
 
-def batches_of(tokenizer: Tokenizer, texts: list[str], first: int = 0, budget: int = BUDGET) -> Batches:
+def batches_of(tokenizer: Tokenizer, texts: list[str], first: int = 0) -> Batches:
     """Return the batches of a shard of these texts whose sentence ids start at `first`."""
     lengths = np.array([len(tokens.ids) for tokens in tokenizer.encode(texts)], np.int64)
     ids = np.arange(first, first + len(texts), dtype=np.int64)
-    return list(encode_batches(ids, texts, lengths, tokenizer, budget))
+    return list(encode_batches(ids, texts, lengths, tokenizer, BUDGET))
 
 
 def padded(batches: Iterable[Sequence[Tokens]], pad_id: int) -> Inputs:
