@@ -54,12 +54,15 @@ def measure(
         facts = read_facts(model if model != "tiny" else str(save_random(folder, BertConfig(**TINY))))
         write(folder / "dictionary", facts, features, seed)
         dictionaries = describe_all([f"{facts.layers}={folder / 'dictionary'}"], facts)
-        scorer = DictionaryScorer(facts, ScoreOptions(pool="max"), 0, dictionaries)
-    tokenizer, texts = Tokenizer(facts), draw(sentences, seed)
+        scorer, plain = (
+            DictionaryScorer(facts, ScoreOptions(pool="max"), 0, dictionaries),
+            Scorer(facts, ScoreOptions()),
+        )
+        tokenizer = Tokenizer(facts)
+    texts = draw(sentences, seed)
     size = len(texts) // shards
     spans = [(first, first + size) for first in range(0, size * shards, size)]
     each = [batches_of(tokenizer, texts[first:stop], first) for first, stop in spans]
-    plain = Scorer(facts, ScoreOptions())
     highest = torch.cat([scorer.score(tokens)[0] for _, tokens in each[0][:1]]).amax(0)
     shard = ShardScorer(scorer, k, ("top",), edges_of_sparse(highest))
     encoder = torch.randn(facts.width, min(features, PANEL))
