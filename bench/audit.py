@@ -20,6 +20,7 @@ from jobs.audit.steps import CONTROLLED, AuditArgs, AuditedDatasets, steps_of
 from jobs.run_folder.stages import CODES
 from ops import schema
 from ops.sentences.local_copy import open_sentences
+from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import POLES, Neurons
 
@@ -42,7 +43,7 @@ def measure(
         seed: the seed of sentences and directions.
     """
     with temporary_folder() as folder:
-        made = MinedSample(f"{folder}/run", sentences, sample, k, neurons, seed, DATASETS)
+        made = MinedSample(Store(f"{folder}/run"), sentences, sample, k, neurons, seed, DATASETS)
         made.write()
         write_winners_by_dataset(made)
         for name, step in made.explain_steps(controls=False).items():

@@ -1,6 +1,6 @@
 """Compares the explanations of several runs over the same corpus, to find which kind of units is explained best.
 
-    python -m bench bases --run "neurons=runs/hidden" --run "rotated axes=runs/rotated" --layer 4 --figure runs/bases
+    python -m bench bases --run "neurons=runs/hidden" --run "rotated axes=runs/rotated" --layer 4
 
 The benchmark uses the units of one layer of each run, at the pole that all kinds of units have. For each run it reports
 the share of units that are explained, the median R2 beyond length and source, and the mean held-out F1. Each number has
@@ -19,15 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.figure import Figure
 
 from bench.harness import Result
 from ops.arrays import Float64s
 from ops.errors import InputError
-from ops.figures.files import save_figures
-from ops.figures.lines import lines
 from ops.statistics.resampling import percentile_interval
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
@@ -35,11 +31,6 @@ from ops.storage.tables import read_rows
 POLE = "top"
 RESAMPLES = 1_000
 BINS = (20, 100, 300, 1_000, 3_000)
-MEASURES = {
-    "rule": "share of units\nwith a rule",
-    "r2_beyond": "median R2 beyond\nlength and source",
-    "f1": "mean held-out F1",
-}
 Range = tuple[int, int | None]
 Basis, Activity = dict[str, Any], dict[str, Any]
 Columns = dict[str, Float64s]  # for each measure, its value for each unit, `[units]`; NaN for a missing value
@@ -137,29 +128,12 @@ def layout(found: list[Basis]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def draw(found: list[Basis]) -> Figure:
-    """Draw each measure with its interval, with one point for each basis."""
-    rows = [
-        {"basis": own["name"], "measure": title, **dict(zip(("y", "low", "high"), own[key], strict=True))}
-        for own in found
-        for key, title in MEASURES.items()
-    ]
-    return lines(
-        pa.Table.from_pylist(rows), "basis", points=True, panel="measure", own_scales=True,
-        names={title: title for title in MEASURES.values()}, x_label="basis", y_label="",
-        title="How well units of different bases are explained",
-    )  # fmt: skip
-
-
-def measure(
-    run: list[str], layer: int, figure: str | None = None, bins: tuple[int, ...] = BINS, seed: int = 0
-) -> Result:
+def measure(run: list[str], layer: int, bins: tuple[int, ...] = BINS, seed: int = 0) -> Result:
     """Compare the runs, and print the table.
 
     Args:
         run: NAME=FOLDER of a run; repeatable.
         layer: the layer whose units are compared.
-        figure: folder of the figure, which is drawn only if one is given.
         bins: numbers of active sentences at which the bins of features begin.
         seed: the seed of the bootstrap.
     """
@@ -174,12 +148,9 @@ def measure(
     read_all = [read(name, folder, layer, bins, seed) for name, folder in runs]
     found = [own for bases, _ in read_all for own in bases]
     print(layout(found), file=sys.stderr)
-    bases = [own for own in found if own["active"] is None]
-    if figure:
-        save_figures(Store(figure), "", {"bases": draw(bases)})
     return {
         "layer": layer,
-        "bases": bases,
+        "bases": [own for own in found if own["active"] is None],
         "bins": [own for own in found if own["active"]],
         "activity": [own for _, activity in read_all for own in activity],
     }

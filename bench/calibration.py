@@ -14,7 +14,7 @@ are checked:
   below 0.05, lift above 1) that remain when design effects are applied. A limit is broken if the 99 % interval of a
   share is above 7 % (uniform, mild) or 10 % (few).
 - With `--score-sets`, the held-out scores of uniform sets and of sets with one range of lengths
-  (bench/score_calibration.py).
+  (bench/mined_calibration.py).
 - Verdicts of `explain` (bench/null_verdicts.py): those of random sets and of planted sets, whose F1 is known. Of the
   random sets, 0.2 % (uniform, matched to real winners) or 1 % (whole documents) may be a rule, and 5 % a rule or a
   tendency. Something may be typical (the column `typical`) of 5 % of the sets of each way.
@@ -41,10 +41,9 @@ from bench.explained_sets import MinedRun
 from bench.harness import Result, temporary_folder
 from bench.interval_coverage import coverage_rows
 from bench.made_run import mining_options
-from bench.mined_calibration import beyond_limits, calibrate
+from bench.mined_calibration import beyond_limits, calibrate, score_rows
 from bench.null_verdicts import is_beyond, null_audits, null_verdicts, planted_verdicts
 from bench.running import run_job
-from bench.score_calibration import score_rows
 from bench.verdict_stability import missed, stability_of
 from ops.errors import InputError
 from ops.mine.mining import Mining

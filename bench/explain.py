@@ -71,7 +71,7 @@ def measure(
     with temporary_folder() as folder:
         if planted:
             return find_planted(folder, seed)
-        made = MinedSample(f"{folder}/run", sentences, sample, k, neurons, seed)
+        made = MinedSample(Store(f"{folder}/run"), sentences, sample, k, neurons, seed)
         made.write()
         # Each step runs in its own process, like workers, so that its memory does not include that of earlier steps.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
@@ -96,12 +96,12 @@ class MinedSample:
     """A run of real sentences in which a few neurons have winners and are mined; it represents a large run.
 
     Attributes:
-        out: the run's folder.
+        store: the run's folder.
         sentences, sample, k, neurons, seed: see `measure`.
         datasets: the names of the data sets to which documents belong in turn.
     """
 
-    out: str
+    store: Store
     sentences: int
     sample: int
     k: int
@@ -109,20 +109,13 @@ class MinedSample:
     seed: int
     datasets: tuple[str, ...] = ()
 
-    @property
-    def store(self) -> Store:
-        """The run's folder."""
-        return Store(self.out)
-
     def write(self) -> None:
         """Write the tables that `explain` reads."""
         annotate(self.store, self.sentences, self.seed, self.datasets)
         write_likely_winners(self.store, self.k, self.neurons, self.seed)
         self._write_activations()
-        args, ranges = (
-            mine_args(self.store, self.seed, no_scores=True),
-            [{"range": 0, "first": 0, "stop": self.neurons}],
-        )
+        args = mine_args(self.store, self.seed, no_scores=True)
+        ranges = [{"range": 0, "first": 0, "stop": self.neurons}]
         for step in mine_steps(args, ranges, baseline_blocks(self.sentences), self.k).values():
             seconds(step, self.store)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from bench.score_calibration import null_scores
+from bench.mined_calibration import null_scores
 from jobs.mine.job import MINE_OPTIONS
 from jobs.run_folder.run import RunReader
 from jobs.run_folder.stages import CODES

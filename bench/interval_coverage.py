@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.stats import norm
 
-from bench.score_calibration import Z99
+from bench.mined_calibration import Z99
 from ops.arrays import Float64s
 from ops.statistics.by_document import areas_by_document
 from ops.statistics.interval import wilson

@@ -105,9 +105,7 @@ def is_equal(store: Store, steps: dict[str, Step]) -> bool:
     before = [table for step in by_range for table in read_all(store, step)]
     with ExitStack() as patches:
         for name in CHUNKED:
-            patches.enter_context(
-                patch(f"ops.mine.{name}.spans_within", lambda offsets, most: spans_within(offsets, 1))
-            )
+            patches.enter_context(patch(f"ops.mine.{name}.spans_within", lambda offsets, _: spans_within(offsets, 1)))
         for step in by_range:
             seconds(step, store)
     after = [table for step in by_range for table in read_all(store, step)]

@@ -1,9 +1,9 @@
-"""Measures how often random sets of winners show a finding when they are mined, and what is kept of real findings.
+"""Measures what random sets of winners show when they are mined: findings, next to those of real winners, and scores.
 
 Used by `python -m bench calibration`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -14,12 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench.made_run import mining_options
-from bench.score_calibration import Z99, range_tables
 from ops.arrays import Bools, Float64s, Int64s, Integers
+from ops.mine.baseline_counts import BlockCounter, add_up
+from ops.mine.candidates import unite
 from ops.mine.mining import Mining
 from ops.mine.null_sets import document_set, uniform_set
+from ops.mine.properties import Profiler
+from ops.mine.range_tables import RangeTables
 from ops.patterns.sequences import Sequences
 from ops.sentences.store import SentenceStore
+from ops.shards import spans
 from ops.statistics.false_discovery import description_rates
 from ops.statistics.interval import wilson
 from ops.topk.neurons import POLES, Neurons, set_number
@@ -30,6 +34,9 @@ LIMITS = {"uniform": 0.07, "mild": 0.07, "few": 0.10}
 RATE = 0.05
 MILD, FEW = 0.5, 28  # the part of a score that documents share (mild); the number of documents (few)
 AT_ONCE = 100  # sets mined together
+MOST_EXCESS = 0.01  # maximum distance from 0 of the mean over sets
+COVERED = (0.93, 0.97)
+Z99 = 2.5758293035489004
 
 
 def few_documents_set(documents: Integers, size: int, most: int, random: np.random.Generator) -> Int64s:
@@ -129,8 +136,8 @@ def tests_of(sentences: SentenceStore, sets: list[Int64s], options: dict[str, An
     Areas have no q: that of an interval above 0 counts as 0, and that of others as 1.
     """
     parts = []
-    for first in range(0, len(sets), AT_ONCE):
-        for table, rows in tables_of(sentences, sets[first : first + AT_ONCE], options, seed):
+    for first, stop in spans(len(sets), AT_ONCE):
+        for table, rows in tables_of(sentences, sets[first:stop], options, seed):
             if table == "scores":
                 family = [EXCESS] * len(rows)
                 q, lift = np.where(rows["auc_excess_low"].to_numpy() > 0, 0.0, 1.0), np.full(len(rows), 2.0)
@@ -170,3 +177,83 @@ def beyond_limits(found: dict[str, dict[str, Any]]) -> list[str]:
         for way, limit in LIMITS.items()
         if way in ways and ways[way]["low"] > limit
     ]
+
+
+def score_rows(
+    mining: Mining, size: int, uniform: int, each_length: int, lengths: int, seed: int
+) -> list[dict[str, Any]]:
+    """Return a row about uniform sets, followed by a row about the sets of each range of lengths.
+
+    Args:
+        mining: the annotated sentences, all in the baseline, with options that include scores.
+        size: number of sentences in a set.
+        uniform: number of sets that are drawn uniformly from all sentences.
+        each_length: number of sets that are drawn from the sentences of each range of lengths.
+        lengths: number of ranges of lengths, with the same number of sentences in each. There are fewer ranges if a
+            range would have fewer than twice `size` sentences.
+        seed: the seed of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(mining.sentences.baseline)
+    by_null = {"uniform": [np.sort(rng.choice(rows, size, replace=False)) for _ in range(uniform)]}
+    words = mining.sentences.lengths(rows)
+    ascending = rows[np.lexsort((rng.random(len(rows)), words))]
+    for part in np.array_split(ascending, max(min(lengths, len(rows) // (2 * size)), 1)):
+        first, last = np.sort(mining.sentences.lengths(part))[[0, -1]]
+        drawn = [np.sort(rng.choice(part, size, replace=False)) for _ in range(each_length)]
+        by_null.setdefault(f"{first} to {last} words", []).extend(drawn)
+    return [
+        _row(null, np.concatenate(list(null_scores(mining, sets, np.arange(len(sets))))))
+        for null, sets in by_null.items()
+        if sets
+    ]
+
+
+def null_scores(mining: Mining, sets: Sequence[Int64s], numbers: Int64s) -> Iterator[Float64s]:
+    """Yield `auc`, `matched_auc`, and `auc_excess` and `auc` with their ends, for sets treated as winners, `[sets, 7]`.
+
+    Args:
+        mining: the annotated sentences, with options that include scores.
+        sets: the rows of each set, ascending.
+        numbers: the set number of each set, ascending.
+    """
+    names = ("auc", "matched_auc", "auc_excess", "auc_excess_low", "auc_excess_high", "auc_low", "auc_high")
+    for first, stop in spans(len(sets), AT_ONCE):
+        number = numbers[first:stop]
+        winners = Sequences.from_lists([rows.tolist() for rows in sets[first:stop]])
+        candidates = mining.candidates(number, winners)
+        tables = range_tables(mining, candidates)
+        if mining.held_out is None:
+            raise ValueError("null_scores: the options leave the scores out")
+        scores = tables.scores(candidates, number, mining.held_out.draw(number, winners))
+        yield np.stack([scores[name].to_numpy() for name in names], 1)
+
+
+def range_tables(mining: Mining, candidates: pa.Table) -> RangeTables:
+    """Return what compares candidates with the baseline, as if there were no others."""
+    union, halves = unite([candidates]), mining.baseline_rows(0, len(mining.half))
+    return RangeTables(mining, union, add_up([BlockCounter(union, mining.kinds, Profiler(mining.text)).count(halves)]))
+
+
+def _row(null: str, scores: Float64s) -> dict[str, Any]:
+    """Return the means over sets, the share of intervals that contain 0, and whether both are within their targets."""
+    auc, matched, excess, low, high = scores[~np.isnan(scores[:, 2]), :5].T
+    count, mean = len(excess), float(excess.mean())
+    error = Z99 * float(excess.std(ddof=1)) / np.sqrt(count)
+    covered, covered_low, covered_high = wilson(float(((low <= 0) & (high >= 0)).mean()), count)
+    ok = abs(mean) - error <= MOST_EXCESS
+    if null == "uniform":
+        ok = ok and covered_high >= COVERED[0] and covered_low <= COVERED[1]
+    return {
+        "null": null,
+        "sets": count,
+        "auc": float(auc.mean()),
+        "matched": float(matched.mean()),
+        "excess": mean,
+        "excess_low": mean - error,
+        "excess_high": mean + error,
+        "covered": covered,
+        "covered_low": covered_low,
+        "covered_high": covered_high,
+        "ok": bool(ok),
+    }

@@ -57,7 +57,7 @@ def sequences(tokenizer: Tokenizer, batches: int, size: int, seed: int) -> list[
     """Return batches of sequences of 128 tokens each, cut from concatenated real sentences."""
     whole = [i for t in tokenizer.encode(draw(batches * size * LENGTH // 4, seed)) for i in t.ids[1:-1]]
     inner = LENGTH - 2
-    first, last = tokenizer.encode(["a"])[0].ids[:: len(tokenizer.encode(["a"])[0].ids) - 1]
+    first, *_, last = tokenizer.encode(["a"])[0].ids
     rows = [
         Tokens([first, *whole[i * inner : (i + 1) * inner], last], [1, *[0] * inner, 1], False)
         for i in range(batches * size)

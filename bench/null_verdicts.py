@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from bench.explained_sets import CARD_LITERALS, ExplainedSets, MinedRun
-from bench.score_calibration import Z99
+from bench.mined_calibration import Z99
 from jobs.audit.job import AuditConfig
 from jobs.audit.steps import audited_datasets
 from ops.arrays import Int32s, Int64s, Integers

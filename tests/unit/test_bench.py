@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bench import bases
-from bench.bases import basis_of, binned, draw, layout
+from bench.bases import basis_of, binned, layout
 from bench.gpu import waits_among
 from bench.resources import Traffic
 from bench.search import PHENOMENA, areas
@@ -75,7 +75,6 @@ def test_values_are_those_of_the_units_and_intervals_hold_them() -> None:
     assert basis_of("a", columns, 0) == found
     line = layout([found]).splitlines()[-1]
     assert line.startswith(f"| all | a | 400 | {found['rule'][0]:.1%} (")
-    assert len(draw([found, found]).axes) == 3
 
 
 def test_a_bin_has_the_features_from_its_first_number_of_active_sentences_to_the_next() -> None:
