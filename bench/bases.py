@@ -32,7 +32,8 @@ POLE = "top"
 RESAMPLES = 1_000
 BINS = (20, 100, 300, 1_000, 3_000)
 Range = tuple[int, int | None]
-Basis, Activity = dict[str, Any], dict[str, Any]
+Basis = dict[str, Any]
+Activity = dict[str, Any]
 Columns = dict[str, Float64s]  # for each measure, its value for each unit, `[units]`; NaN for a missing value
 
 

@@ -232,7 +232,14 @@ def matrix_products(dtype: str) -> float:
 
 def seconds(work: Callable[[], T]) -> tuple[float, T]:
     """Return the seconds of some work, including the device's queue, and its result."""
-    wait = torch.cuda.synchronize if CUDA else lambda: None
-    wait()
-    took, (result, _) = timed(lambda: (work(), wait()))
+
+    def whole() -> T:
+        result = work()
+        if CUDA:
+            torch.cuda.synchronize()
+        return result
+
+    if CUDA:
+        torch.cuda.synchronize()
+    took, result = timed(whole)
     return took.clock, result

@@ -97,8 +97,10 @@ class Likeness:
 
     def draw(self, rng: np.random.Generator) -> Float64s:
         """Draw a direction and return the similarity of each sentence to it, `[sentences]`."""
-        noise = rng.normal(0, 0.1, self._shares[0].shape[0])
-        return noise + sum(share @ rng.normal(size=share.shape[1]) for share in self._shares)
+        found: Float64s = rng.normal(0, 0.1, self._shares[0].shape[0])
+        for share in self._shares:
+            found += share @ rng.normal(size=share.shape[1])
+        return found
 
 
 def mining_options(**changes: Any) -> dict[str, Any]:

@@ -225,8 +225,8 @@ def null_audits(run: MinedRun, sets: int, seed: int) -> dict[str, Any]:
     for way in AUDITED_WAYS:
         verdicts = [_audit(audited, *one) for one in enumerate(drawing.draw(way, sets))]
         counts = {name: verdicts.count(name) for name in audit_verdict.VERDICTS}
-        some = counts[audit_verdict.LOCAL] + counts[audit_verdict.GLOBAL]
-        found[way] = {"sets": sets, "verdicts": counts, **share("found", some, sets, MOST_FINDINGS)}
+        found_in = counts[audit_verdict.LOCAL] + counts[audit_verdict.GLOBAL]
+        found[way] = {"sets": sets, "verdicts": counts, **share("found", found_in, sets, MOST_FINDINGS)}
     return found
 
 
