@@ -86,7 +86,7 @@ def measure(
         with temporary_folder() as folder:
             if not out:
                 annotate(data, folder / "run", sentences, k, seed)
-            run = MinedRun.open(out or str(folder / "run"))
+            run = MinedRun(out or str(folder / "run"))
             found, beyond = check_verdicts(run, null_sets, audit_sets, planted, stability, seed)
             if not out:
                 of_mining, more = check_mined(run, sets, neurons, score_sets, k, seed)

@@ -66,24 +66,11 @@ def measure(
     highest = torch.cat([scorer.score(tokens)[0] for _, tokens in each[0][:1]]).amax(0)
     shard = ShardScorer(scorer, k, ("top",), edges_of_sparse(highest))
     encoder = torch.randn(facts.width, min(features, PANEL))
-
-    @torch.inference_mode()
-    def forward(batches: Batches) -> None:
-        for _, tokens in batches:
-            plain.score(tokens)
-
-    @torch.inference_mode()
-    def product(batches: Batches) -> None:
-        for _, tokens in batches:
-            states = torch.zeros(int(TokenBlock.of(tokens).offsets[-1]), facts.width)
-            for _ in range(-(-features // PANEL)):
-                states @ encoder
-
     seconds = {"forward": 0.0, "product": 0.0, "whole": 0.0}
     memory, tokens_active, tokens_read, scored = [], 0, 0, 0
     for span, batches in zip(spans, each, strict=True):
-        seconds["forward"] += timed(forward, batches)[0].clock
-        seconds["product"] += timed(product, batches)[0].clock
+        seconds["forward"] += timed(forward, plain, batches)[0].clock
+        seconds["product"] += timed(product, encoder, features, batches)[0].clock
         took, result = timed(shard.run, span, iter(batches), np.array(span[:1]))
         seconds["whole"] += took.clock
         scored, tokens_read = scored + result.scored, tokens_read + result.tokens
@@ -103,6 +90,22 @@ def measure(
         # A token may have fewer active features, if one of its largest products is not above 0.
         "counts_add_up": scored == size * shards and 0 < tokens_active <= ACTIVE * tokens_read,
     }
+
+
+@torch.inference_mode()
+def forward(plain: Scorer, batches: Batches) -> None:
+    """Score batches without the dictionary."""
+    for _, tokens in batches:
+        plain.score(tokens)
+
+
+@torch.inference_mode()
+def product(encoder: torch.Tensor, features: int, batches: Batches) -> None:
+    """Multiply as many states as the batches have tokens by an encoder, panel after panel."""
+    for _, tokens in batches:
+        states = torch.zeros(int(TokenBlock.of(tokens).offsets[-1]), len(encoder))
+        for _ in range(-(-features // PANEL)):
+            states @ encoder
 
 
 def gigabytes(size: int) -> float:

@@ -6,13 +6,10 @@ pairs of correlated neurons, and the class that explains neurons.
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from bench.mined_calibration import null_scores
@@ -30,25 +27,26 @@ from ops.explain.find import Literals
 from ops.explain.hubs import Hubs
 from ops.explain.incidence import incidence, occurrences
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
-from ops.explain.run_pool import WordStatistics, make_pool
+from ops.explain.run_pool import make_pool
 from ops.mine.mining import Mining
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
 from ops.sentences.store import SentenceStore
 from ops.sentences.winner_sets import WinnerSets, read_winner_sets, winner_rows
 from ops.statistics.interval import Interval
-from ops.storage.store import Store
 from ops.storage.tables import read_table
-from ops.topk.neurons import Neurons, set_number
+from ops.topk.neurons import set_number
 from ops.topk.silent import read_silent
 
 CARD_LITERALS = 6
 MOST_SETS = 1_000_000  # that are no neuron's
 
 
-@dataclass(frozen=True)
 class MinedRun:
     """What all explainers of a run share.
+
+    Args:
+        out: the run's folder. Its pool of literals is made when it is opened.
 
     Attributes:
         reader, store: the run and its folder.
@@ -61,54 +59,35 @@ class MinedRun:
         matrix: which of them have each literal, `[L, n]`.
         hubs: the sentences that win for nearly every neuron.
         pairs: the pairs of neurons whose activations correlate.
+
+    Raises:
+        InputError: the run is not there, or was not mined.
     """
 
-    reader: RunReader
-    store: Store
-    sentences: SentenceStore
-    neurons: Neurons
-    scored: Scored
-    seed: int
-    mine: dict[str, Any]
-    pool: pa.Table
-    words: WordStatistics
-    literals: Literals
-    known: Int64s
-    matrix: csr_array
-    hubs: Hubs
-    pairs: Pairs
-
-    @classmethod
-    def open(cls, out: str) -> "MinedRun":
-        """Read a run and make its pool of literals.
-
-        Raises:
-            InputError: the run is not there, or was not mined.
-        """
-        run = RunReader(out, create=False)
+    def __init__(self, out: str) -> None:
+        self.reader = run = RunReader(out, create=False)
         run.require("topk")
         annotate, mine = run.require_current("annotate"), run.require("mine")["config"]
-        scored, store, seed = Scored.of(run), run.store, int(mine["seed"])
-        neurons, sentences = scored.neurons, open_sentences(store, CODES, annotate["fingerprint"])
-        options = {name: mine[name] for name in MINE_OPTIONS}
-        mining = Mining(sentences, neurons, options | {"word_case": "lower"}, seed, draws=False)
+        self.scored, self.store, self.seed = Scored.of(run), run.store, int(mine["seed"])
+        self.neurons = self.scored.neurons
+        self.sentences = open_sentences(self.store, CODES, annotate["fingerprint"])
+        self.mine = {name: mine[name] for name in MINE_OPTIONS}
+        mining = Mining(self.sentences, self.neurons, self.mine | {"word_case": "lower"}, self.seed, draws=False)
         tables = (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS))
-        listed = count_listed(*(read_table(store, table, columns=columns) for table, columns in tables))
-        pool, words = make_pool([listed], mining, recorded_model(run.require("topk")), seed)
-        known = known_rows(sentences, sampled_sentences(store))
-        literals = Literals(pool, mining.text, mining.kinds, options["nuisance"])
-        hubs = Hubs.find(
-            np.asarray(sentences.wins), winner_rows(store, neurons, sentences), set_number(len(neurons), 0) + MOST_SETS,
-            most_wins(scored.k, scored.sentences, scored.sets),
+        listed = count_listed(*(read_table(self.store, table, columns=columns) for table, columns in tables))
+        self.pool, self.words = make_pool([listed], mining, recorded_model(run.require("topk")), self.seed)
+        self.known = known_rows(self.sentences, sampled_sentences(self.store))
+        self.literals = Literals(self.pool, mining.text, mining.kinds, self.mine["nuisance"])
+        self.matrix = incidence(self.literals.find(self.known), len(self.known))
+        self.hubs = Hubs.find(
+            np.asarray(self.sentences.wins), winner_rows(self.store, self.neurons, self.sentences),
+            set_number(len(self.neurons), 0) + MOST_SETS,
+            most_wins(self.scored.k, self.scored.sentences, self.scored.sets),
         )  # fmt: skip
-        with threadpool_limits(1):
-            pairs = (
-                vector_pairs(neuron_vectors(store, neurons), 0, len(neurons)) if scored.sampled else Pairs.joined([])
-            )
-        matrix = incidence(literals.find(known), len(known))
-        return cls(
-            run, store, sentences, neurons, scored, seed, options, pool, words, literals, known, matrix, hubs, pairs
-        )
+        self.pairs = Pairs.joined([])
+        if self.scored.sampled:
+            with threadpool_limits(1):
+                self.pairs = vector_pairs(neuron_vectors(self.store, self.neurons), 0, len(self.neurons))
 
     @cached_property
     def baseline(self) -> Int64s:

@@ -1,5 +1,6 @@
 """Measures what work needs: time by the clock and by the processor, memory, and the bytes that torch moves."""
 
+import math
 import statistics
 import threading
 import time
@@ -149,7 +150,5 @@ class Traffic(TorchDispatchMode):
 
 
 def _stored(tensor: torch.Tensor) -> int:
-    elements = 1
-    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
-        elements *= size if stride else 1
-    return elements * tensor.element_size()
+    held = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
+    return math.prod(held) * tensor.element_size()

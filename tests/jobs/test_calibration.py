@@ -63,7 +63,7 @@ def test_a_share_far_above_the_limit_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def mined_run(small_run: tuple[Path, Path]) -> MinedRun:
-    return MinedRun.open(str(small_run[0]))
+    return MinedRun(str(small_run[0]))
 
 
 @pytest.mark.parametrize("way", WAYS)
