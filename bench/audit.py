@@ -14,13 +14,13 @@ import numpy as np
 from bench.explain import SCORED, MinedSample, find_some_pairs
 from bench.harness import Result, temporary_folder
 from bench.made_run import WIDTHS, Likeness, mining_options
-from bench.memory import resident
-from bench.steps import PRINT, seconds
-from bench.timing import timed
+from bench.resources import resident, timed
+from bench.running import PRINT, seconds
 from jobs.audit.steps import CONTROLLED, AuditArgs, AuditedDatasets, steps_of
 from jobs.run_folder.stages import CODES
 from ops import schema
 from ops.sentences.local_copy import open_sentences
+from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import POLES, Neurons
 
@@ -43,7 +43,7 @@ def measure(
         seed: the seed of sentences and directions.
     """
     with temporary_folder() as folder:
-        made = MinedSample(f"{folder}/run", sentences, sample, k, neurons, seed, DATASETS)
+        made = MinedSample(Store(f"{folder}/run"), sentences, sample, k, neurons, seed, DATASETS)
         made.write()
         write_winners_by_dataset(made)
         for name, step in made.explain_steps(controls=False).items():
@@ -72,7 +72,8 @@ def measure(
         "ms_a_neuron_and_pole": round(1000 * took["neurons"] / sum(WIDTHS) / len(POLES), 1),
         "core_hours": round(hours, 2),
         "most_bytes": resident()["VmHWM"],
-    }, hours <= MOST_HOURS
+        "target_met": hours <= MOST_HOURS,
+    }
 
 
 def write_winners_by_dataset(made: MinedSample) -> None:

@@ -1,6 +1,6 @@
 """Compares the explanations of several runs over the same corpus, to find which kind of units is explained best.
 
-    python -m bench bases --run "neurons=runs/hidden" --run "rotated axes=runs/rotated" --layer 4 --figure runs/bases
+    python -m bench bases --run "neurons=runs/hidden" --run "rotated axes=runs/rotated" --layer 4
 
 The benchmark uses the units of one layer of each run, at the pole that all kinds of units have. For each run it reports
 the share of units that are explained, the median R2 beyond length and source, and the mean held-out F1. Each number has
@@ -8,93 +8,47 @@ a 95 % interval from a bootstrap over units. Neurons, axes and features are comp
 activation sample are the same, so runs in which one of these differs are refused.
 
 A rule for rare events is easier to find, so features are compared within bins of the number of sentences in which they
-are active, too. The benchmark prints a table of the bases, and one of the bins.
+are active, too. The benchmark also prints a table of the bases and bins.
 """
 
 import json
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.figure import Figure
 
 from bench.harness import Result
 from ops.arrays import Float64s
 from ops.errors import InputError
-from ops.figures.files import save_figures
-from ops.figures.lines import lines
-from ops.statistics.interval import Interval
 from ops.statistics.resampling import percentile_interval
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
 POLE = "top"
+RESAMPLES = 1_000
 BINS = (20, 100, 300, 1_000, 3_000)
-MEASURES = {
-    "rule": "share of units\nwith a rule",
-    "r2_beyond": "median R2 beyond\nlength and source",
-    "f1": "mean held-out F1",
-}
 Range = tuple[int, int | None]
+Basis = dict[str, Any]
+Activity = dict[str, Any]
 Columns = dict[str, Float64s]  # for each measure, its value for each unit, `[units]`; NaN for a missing value
-_HEAD = "how many | rule | median R2 beyond length and source | mean F1 |"
 
 
-@dataclass(frozen=True)
-class Basis:
-    """The findings about some units of a run.
-
-    Attributes:
-        name: the name of the basis.
-        active: the units are active in at least the first and fewer than the second number of sentences. The second is
-            None if there is no limit, and both are missing if all units were taken.
-        units: number of explained units.
-        rule, r2_beyond, f1: each measure with the ends of its 95 % interval.
-    """
-
-    name: str
-    active: Range | None
-    units: int
-    rule: Interval
-    r2_beyond: Interval
-    f1: Interval
-
-
-@dataclass(frozen=True)
-class Activity:
-    """How active the features of a run are.
-
-    Attributes:
-        name: the name of the basis.
-        dead: number of features that are active in no sentence.
-        median_share: the median share of the sentences in which a feature is active, dead features excluded.
-        explained_variance: the share of variance that the dictionary explains on the pilot; None without a decoder.
-    """
-
-    name: str
-    dead: int
-    median_share: float
-    explained_variance: float | None
-
-
-def basis_of(name: str, columns: Columns, seed: int, resamples: int = 1_000, active: Range | None = None) -> Basis:
-    """Return the findings about units.
+def basis_of(name: str, columns: Columns, seed: int, active: Range | None = None) -> Basis:
+    """Return the findings about units: each measure with the ends of its 95 % interval.
 
     Args:
         name: the name of the basis.
         columns: the measures of the units.
         seed: the seed of the bootstrap.
-        resamples: number of bootstrap samples of units.
-        active: the range of active sentences from which the units were taken.
+        active: the range of active sentences from which the units were taken; None if all units were taken.
     """
     units = len(columns["f1"])
-    drawn = np.random.default_rng(seed).integers(units, size=(resamples, units))
-    found: dict[str, Interval] = {}
+    drawn = np.random.default_rng(seed).integers(units, size=(RESAMPLES, units))
+    found: Basis = {"name": name, "active": active, "units": units}
     with warnings.catch_warnings():
         # Of a few units, all may lack a measure.
         warnings.filterwarnings("ignore", "Mean of empty slice|All-NaN slice", RuntimeWarning)
@@ -102,7 +56,7 @@ def basis_of(name: str, columns: Columns, seed: int, resamples: int = 1_000, act
             middle = np.nanmedian if key == "r2_beyond" else np.nanmean
             measured = np.append(middle(values), middle(values[drawn], axis=1))
             found[key] = percentile_interval(measured, units, least=-1.0)
-    return Basis(name, active, units, **found)
+    return found
 
 
 def binned(name: str, columns: Columns, active: Float64s, edges: Sequence[int], seed: int) -> list[Basis]:
@@ -120,12 +74,16 @@ def binned(name: str, columns: Columns, active: Float64s, edges: Sequence[int], 
         chosen = (active >= first) & (active < (np.inf if stop is None else stop))
         if chosen.any():
             own = {key: values[chosen] for key, values in columns.items()}
-            found.append(basis_of(name, own, seed, active=(first, stop)))
+            found.append(basis_of(name, own, seed, (first, stop)))
     return found
 
 
-def read(name: str, run: str, layer: int, edges: Sequence[int], seed: int) -> tuple[list[Basis], Activity | None]:
-    """Return the findings about one layer of a run: all units, then the bins, and how active its features are."""
+def read(name: str, run: str, layer: int, edges: Sequence[int], seed: int) -> tuple[list[Basis], list[Activity]]:
+    """Return the findings about one layer of a run: all units, then the bins, and how active its features are.
+
+    `dead` features are active in no sentence, and `median_share` is the median share of the sentences in which each of
+    the others is active. `explained_variance` is that of the dictionary on the pilot; None without a decoder.
+    """
     store, of_layer = Store(run), pc.field("layer") == layer
     names = ["unit", "verdict", "r2", "r2_nuisance", "f1"]
     rows = read_rows(store, "explanations", of_layer & (pc.field("pole") == POLE), names)
@@ -140,11 +98,11 @@ def read(name: str, run: str, layer: int, edges: Sequence[int], seed: int) -> tu
     found = [basis_of(name, columns, seed), *binned(name, columns, active, edges, seed)]
     shares = np.array([row["n_active"] for row in neurons], np.float64) / neurons[0]["n"]
     if np.isnan(shares).all():
-        return found, None
+        return found, []
     said = json.loads((Path(run) / "run.json").read_text())["stages"]["topk"]["counts"]["dictionaries"]
     explained = next(own["explained_variance"] for own in said if own["layer"] == layer)
-    median = float(np.median(shares[shares > 0]))
-    return found, Activity(name, int((shares == 0).sum()), median, explained)
+    activity = {"name": name, "dead": int((shares == 0).sum()), "median_share": float(np.median(shares[shares > 0]))}
+    return found, [activity | {"explained_variance": explained}]
 
 
 def compared(run: str) -> dict[str, object]:
@@ -157,58 +115,26 @@ def compared(run: str) -> dict[str, object]:
 
 
 def layout(found: list[Basis]) -> str:
-    """Return the table of all units as Markdown."""
-    return "\n".join((f"| units | {_HEAD}", "|---" * 5 + "|", *(f"| {own.name} | {_cells(own)}" for own in found)))
+    """Return a table as Markdown: all units, and then one bin after another, each with the bases in their order."""
+    head = ["active sentences", "units", "how many", "rule", "median R2 beyond length and source", "mean F1"]
+    rows = [head, ["---"] * len(head)]
+    for own in sorted(found, key=lambda own: (own["active"] or (0, None))[0]):
+        label = "all"
+        if own["active"]:
+            first, stop = own["active"]
+            label = f"{first:,} or more" if stop is None else f"{first:,} to {stop - 1:,}"
+        share = "{:.1%} ({:.1%} to {:.1%})".format(*own["rule"])
+        numbers = ["{:.3f} ({:.3f} to {:.3f})".format(*own[key]) for key in ("r2_beyond", "f1")]
+        rows.append([label, own["name"], f"{own['units']:,}", share, *numbers])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def layout_bins(found: list[Basis]) -> str:
-    """Return the table of bins as Markdown, one bin after another, each with the bases in their order."""
-    lines = [f"| active sentences | units | {_HEAD}", "|---" * 6 + "|"]
-    for own in sorted(found, key=lambda own: own.active[0] if own.active else 0):
-        first, stop = own.active or (0, None)
-        label = f"{first:,} or more" if stop is None else f"{first:,} to {stop - 1:,}"
-        lines.append(f"| {label} | {own.name} | {_cells(own)}")
-    return "\n".join(lines)
-
-
-def _cells(own: Basis) -> str:
-    share = "{:.1%} ({:.1%} to {:.1%})".format(*own.rule)
-    numbers = ["{:.3f} ({:.3f} to {:.3f})".format(*values) for values in (own.r2_beyond, own.f1)]
-    return f"{own.units:,} | {share} | {' | '.join(numbers)} |"
-
-
-def layout_activity(found: list[Activity]) -> str:
-    """Return the table of how active features are as Markdown."""
-    lines = ["| features | dead | median share of active sentences | variance explained |", "|---|---|---|---|"]
-    for own in found:
-        explained = "" if own.explained_variance is None else f"{own.explained_variance:.3f}"
-        lines.append(f"| {own.name} | {own.dead:,} | {own.median_share:.2%} | {explained} |")
-    return "\n".join(lines)
-
-
-def draw(found: list[Basis]) -> Figure:
-    """Draw each measure with its interval, with one point for each basis."""
-    rows = [
-        {"basis": own.name, "measure": title, **dict(zip(("y", "low", "high"), getattr(own, key), strict=True))}
-        for own in found
-        for key, title in MEASURES.items()
-    ]
-    return lines(
-        pa.Table.from_pylist(rows), "basis", points=True, panel="measure", own_scales=True,
-        names={title: title for title in MEASURES.values()}, x_label="basis", y_label="",
-        title="How well units of different bases are explained",
-    )  # fmt: skip
-
-
-def measure(
-    run: list[str], layer: int, figure: str | None = None, bins: tuple[int, ...] = BINS, seed: int = 0
-) -> Result:
-    """Compare the runs, and print the tables.
+def measure(run: list[str], layer: int, bins: tuple[int, ...] = BINS, seed: int = 0) -> Result:
+    """Compare the runs, and print the table.
 
     Args:
         run: NAME=FOLDER of a run; repeatable.
         layer: the layer whose units are compared.
-        figure: folder of the figure, which is drawn only if one is given.
         bins: numbers of active sentences at which the bins of features begin.
         seed: the seed of the bootstrap.
     """
@@ -222,15 +148,10 @@ def measure(
                 raise InputError(f"{folder} has another {key} than {runs[0][1]}")
     read_all = [read(name, folder, layer, bins, seed) for name, folder in runs]
     found = [own for bases, _ in read_all for own in bases]
-    bases, of_bins = [own for own in found if own.active is None], [own for own in found if own.active]
-    activity = [own for _, own in read_all if own is not None]
-    print(layout(bases), file=sys.stderr)
-    if activity:
-        print("", layout_activity(activity), "", layout_bins(of_bins), sep="\n", file=sys.stderr)
-    if figure:
-        save_figures(Store(figure), "", {"bases": draw(bases)})
-    rows = {
-        "bases": [asdict(own) for own in bases], "bins": [asdict(own) for own in of_bins],
-        "activity": [asdict(own) for own in activity],
-    }  # fmt: skip
-    return {"layer": layer, **rows}, True
+    print(layout(found), file=sys.stderr)
+    return {
+        "layer": layer,
+        "bases": [own for own in found if own["active"] is None],
+        "bins": [own for own in found if own["active"]],
+        "activity": [own for _, activity in read_all for own in activity],
+    }

@@ -8,15 +8,14 @@ the mean share of units with p < 0.05, which should be 0.04 to 0.06, and `found`
 unit has q < 0.05, which should be at most 9 %.
 """
 
-import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from bench.harness import Result
+from bench.resources import timed
 from jobs.contrast.job import ContrastConfig
 from jobs.contrast.steps import contrasts_of, read_sentences
 from jobs.run_folder.run import Run
@@ -32,31 +31,21 @@ from ops.topk.neurons import read_neurons
 from ops.topk.silent import read_silent
 
 
-def time_parts(one: Contrast, layers: dict[int, Float32s], texts: list[str], probes: bool) -> dict[str, float]:
+def time_parts(one: Contrast, layers: dict[int, Float32s], texts: list[str]) -> dict[str, float]:
     """Return the seconds of processor time of each part of a contrast over all layers."""
-    seconds: dict[str, float] = {}
-
-    def timed(part: str, do: Callable[[], Any]) -> None:
-        began = time.process_time()
-        do()
-        seconds[part] = seconds.get(part, 0.0) + time.process_time() - began
-
     parts: dict[str, Callable[[int, Float32s], Any]] = {
         "units": lambda _, values: separation(one, values),
         "units and permutations": lambda _, values: separation(one, values, Permutations.of(one, 0)),
         "rotated control": lambda layer, values: separation(one, rotated(values, layer, 0, 0, values.shape[1])),
+        "probes of units": lambda _, values: unit_probes(one, values),
+        "probes of rotations": lambda layer, values: rotated_probes(one, values, 0, layer),
+        "probes of layers": lambda _, values: layer_probe(one, values),
     }
-    if probes:
-        parts |= {
-            "probes of units": lambda _, values: unit_probes(one, values),
-            "probes of rotations": lambda layer, values: rotated_probes(one, values, 0, layer),
-            "probes of layers": lambda _, values: layer_probe(one, values),
-        }
-    for layer, values in layers.items():
-        for part, do in parts.items():
-            timed(part, partial(do, layer, values))
-    if probes:
-        timed("probe of words", lambda: word_probe(one, texts))
+    seconds = {
+        part: sum(timed(do, layer, values)[0].processor for layer, values in layers.items())
+        for part, do in parts.items()
+    }
+    seconds["probe of words"] = timed(word_probe, one, texts)[0].processor
     return {part: round(own, 2) for part, own in seconds.items()}
 
 
@@ -71,17 +60,13 @@ def calibrate(one: Contrast, layers: dict[int, Float32s], permutations: int) -> 
     return {"permutations": permutations, "share": round(float(np.mean(shares)), 4), "found": found}
 
 
-def measure(
-    out: str, by: str, layers: list[int] | None = None, permutations: int = 0, no_probes: bool = False
-) -> Result:  # fmt: skip
+def measure(out: str, by: str, permutations: int = 0) -> Result:
     """Time a contrast.
 
     Args:
         out: a run that jobs.topk has finished.
         by: a metadata key, or dataset.
-        layers: only these layers.
         permutations: permute the labels this many times.
-        no_probes: do not time probes.
     """
     run = Run(out, create=False)
     config = ContrastConfig.model_validate({"out": out, "by": (by,)})
@@ -92,11 +77,11 @@ def measure(
     heard = ~read_silent(run.store, neurons)
     values = {
         layer: layer_activations(run.store, layer)[one.rows][:, heard[slice(*neurons.span(layer))]]
-        for layer in layers or neurons.layers
+        for layer in neurons.layers
     }
     with threadpool_limits(1):
         found: dict[str, Any] = {"group": one.group, "sentences": len(one.rows), "units": int(heard.sum())}
-        found["seconds"] = time_parts(one, values, texts, not no_probes)
+        found["seconds"] = time_parts(one, values, texts)
         if permutations:
             found |= calibrate(one, values, permutations)
-    return found, True
+    return found

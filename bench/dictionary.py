@@ -12,17 +12,16 @@ is a random BERT of two layers of 64 units with the packaged model's tokenizer.
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from safetensors.torch import save_file
+from transformers import BertConfig
 
+from bench.gpu import TINY
 from bench.harness import Result, temporary_folder
-from bench.memory import resident
-from bench.passes import BUDGET, Batches, batches_of
-from bench.texts import draw
-from bench.timing import timed
+from bench.resources import resident, timed
+from bench.texts import Batches, batches_of, draw
 from ops.dictionaries.encoder import PANEL
 from ops.dictionaries.read import describe_all
 from ops.dictionaries.scorer import DictionaryScorer
@@ -38,8 +37,8 @@ ACTIVE = 32
 
 
 def measure(
-    features: int = 16_384, model: str = "sample", sentences: int = 800, shards: int = 4, token_budget: int = BUDGET,
-    k: int = 100, seed: int = 0,
+    features: int = 16_384, model: str = "sample", sentences: int = 800, shards: int = 4, k: int = 100,
+    seed: int = 0,
 ) -> Result:  # fmt: skip
     """Time the three passes over each shard.
 
@@ -48,48 +47,35 @@ def measure(
         model: a model, or tiny.
         sentences: sentences of all shards together.
         shards: number of shards.
-        token_budget: tokens of a batch, padding included.
         k: winners of a feature.
         seed: the seed of sentences and weights.
     """
     with temporary_folder() as folder:
-        facts = read_facts(model if model != "tiny" else str(tiny(folder / "model")))
+        facts = read_facts(model if model != "tiny" else str(save_random(folder, BertConfig(**TINY))))
         write(folder / "dictionary", facts, features, seed)
         dictionaries = describe_all([f"{facts.layers}={folder / 'dictionary'}"], facts)
-        scorer = DictionaryScorer(facts, ScoreOptions(pool="max"), 0, dictionaries)
-    tokenizer, texts = Tokenizer(facts), draw(sentences, seed)
+        scorer, plain = (
+            DictionaryScorer(facts, ScoreOptions(pool="max"), 0, dictionaries),
+            Scorer(facts, ScoreOptions()),
+        )
+        tokenizer = Tokenizer(facts)
+    texts = draw(sentences, seed)
     size = len(texts) // shards
     spans = [(first, first + size) for first in range(0, size * shards, size)]
-    each = [batches_of(tokenizer, texts[first:stop], first, token_budget) for first, stop in spans]
-    plain = Scorer(facts, ScoreOptions())
+    each = [batches_of(tokenizer, texts[first:stop], first) for first, stop in spans]
     highest = torch.cat([scorer.score(tokens)[0] for _, tokens in each[0][:1]]).amax(0)
     shard = ShardScorer(scorer, k, ("top",), edges_of_sparse(highest))
     encoder = torch.randn(facts.width, min(features, PANEL))
-
-    @torch.inference_mode()
-    def forward(batches: Batches) -> None:
-        for _, tokens in batches:
-            plain.score(tokens)
-
-    @torch.inference_mode()
-    def product(batches: Batches) -> None:
-        for _, tokens in batches:
-            states = torch.zeros(int(TokenBlock.of(tokens).offsets[-1]), facts.width)
-            for _ in range(-(-features // PANEL)):
-                states @ encoder
-
     seconds = {"forward": 0.0, "product": 0.0, "whole": 0.0}
     memory, tokens_active, tokens_read, scored = [], 0, 0, 0
     for span, batches in zip(spans, each, strict=True):
-        seconds["forward"] += timed(forward, batches)[0].clock
-        seconds["product"] += timed(product, batches)[0].clock
+        seconds["forward"] += timed(forward, plain, batches)[0].clock
+        seconds["product"] += timed(product, encoder, features, batches)[0].clock
         took, result = timed(shard.run, span, iter(batches), np.array(span[:1]))
         seconds["whole"] += took.clock
         scored, tokens_read = scored + result.scored, tokens_read + result.tokens
         tokens_active += int(scorer.tokens_active.sum())
         memory.append(gigabytes(resident()["VmRSS"]))
-    # A token may have fewer active features, if one of its largest products is not above 0.
-    right = scored == size * shards and 0 < tokens_active <= ACTIVE * tokens_read
     return {
         "features": features,
         "model": model,
@@ -101,22 +87,30 @@ def measure(
         "resident_gb_after_each_shard": memory,
         "peak_gb": gigabytes(resident()["VmHWM"]),
         "winners_gb": gigabytes(sum(w.keys.nbytes for w in shard.winners.values())),
-        "counts_add_up": right,
-    }, right
+        # A token may have fewer active features, if one of its largest products is not above 0.
+        "counts_add_up": scored == size * shards and 0 < tokens_active <= ACTIVE * tokens_read,
+    }
+
+
+@torch.inference_mode()
+def forward(plain: Scorer, batches: Batches) -> None:
+    """Score batches without the dictionary."""
+    for _, tokens in batches:
+        plain.score(tokens)
+
+
+@torch.inference_mode()
+def product(encoder: torch.Tensor, features: int, batches: Batches) -> None:
+    """Multiply as many states as the batches have tokens by an encoder, panel after panel."""
+    for _, tokens in batches:
+        states = torch.zeros(int(TokenBlock.of(tokens).offsets[-1]), len(encoder))
+        for _ in range(-(-features // PANEL)):
+            states @ encoder
 
 
 def gigabytes(size: int) -> float:
     """Return bytes as gigabytes, to two digits."""
     return round(size / 1e9, 2)
-
-
-def tiny(folder: Path) -> Path:
-    """Save a random BERT of two layers of 64 units."""
-    from transformers import BertConfig
-
-    folder.mkdir()
-    sizes: dict[str, Any] = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
-    return save_random(folder, BertConfig(vocab_size=30_522, intermediate_size=128, **sizes), 0)
 
 
 def write(folder: Path, facts: ModelFacts, features: int, seed: int) -> None:

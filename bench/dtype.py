@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from bench.harness import Result
-from bench.passes import tokenized
-from bench.timing import timed
+from bench.resources import timed
+from bench.texts import tokenized
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import read_facts
 from ops.reducers.histogram import edges_from_pilot
@@ -46,11 +46,10 @@ def measure(sentences: int = 5_000, k: int = 100, seed: int = 0) -> Result:
         pairs = zip(winners["float32"][pole], winners["bfloat16"][pole], strict=True)
         shared = np.array([len(np.intersect1d(a, b)) / k for a, b in pairs])
         result[f"{pole}_overlap"] = {"mean": round(shared.mean(), 4), "quantile_5": round(np.quantile(shared, 0.05), 4)}
-    right = all(n == sentences for n in scored.values())
     return {
         **result,
         "sentences_per_second": {dtype: round(rate, 1) for dtype, rate in rates.items()},
         "ratio": round(rates["bfloat16"] / rates["float32"], 2),
         "threads": torch.get_num_threads(),
-        "counts_right": right,
-    }, right
+        "counts_right": all(n == sentences for n in scored.values()),
+    }

@@ -6,16 +6,13 @@ pairs of correlated neurons, and the class that explains neurons.
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from bench.score_calibration import null_scores
+from bench.mined_calibration import null_scores
 from jobs.mine.job import MINE_OPTIONS
 from jobs.run_folder.run import RunReader
 from jobs.run_folder.stages import CODES
@@ -30,28 +27,30 @@ from ops.literals.find import Literals
 from ops.literals.hubs import Hubs
 from ops.literals.incidence import incidence, occurrences
 from ops.literals.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
-from ops.literals.run_pool import WordStatistics, make_pool
+from ops.literals.run_pool import make_pool
 from ops.mine.mining import Mining
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
 from ops.sentences.store import SentenceStore
 from ops.sentences.winner_sets import WinnerSets, read_winner_sets, winner_rows
 from ops.statistics.interval import Interval
-from ops.storage.store import Store
 from ops.storage.tables import read_table
-from ops.topk.neurons import Neurons, set_number
+from ops.topk.neurons import set_number
 from ops.topk.silent import read_silent
 
 CARD_LITERALS = 6
 MOST_SETS = 1_000_000  # that are no neuron's
 
 
-@dataclass(frozen=True)
 class MinedRun:
     """What all explainers of a run share.
 
+    Args:
+        out: the run's folder. Its pool of literals is made when it is opened.
+
     Attributes:
-        store, sentences, neurons: the run's folder, its annotated sentences and its units.
+        reader, store: the run and its folder.
+        sentences, neurons: its annotated sentences and its units.
         scored: what `topk` left behind.
         seed: the seed of the run.
         mine: the options with which patterns were mined.
@@ -60,49 +59,35 @@ class MinedRun:
         matrix: which of them have each literal, `[L, n]`.
         hubs: the sentences that win for nearly every neuron.
         pairs: the pairs of neurons whose activations correlate.
+
+    Raises:
+        InputError: the run is not there, or was not mined.
     """
 
-    store: Store
-    sentences: SentenceStore
-    neurons: Neurons
-    scored: Scored
-    seed: int
-    mine: dict[str, Any]
-    pool: pa.Table
-    words: WordStatistics
-    literals: Literals
-    known: Int64s
-    matrix: csr_array
-    hubs: Hubs
-    pairs: Pairs
-
-    @classmethod
-    def open(cls, out: str) -> "MinedRun":
-        """Read a run and make its pool of literals.
-
-        Raises:
-            InputError: the run is not there, or was not mined.
-        """
-        run = RunReader(out, create=False)
+    def __init__(self, out: str) -> None:
+        self.reader = run = RunReader(out, create=False)
         run.require("topk")
         annotate, mine = run.require_current("annotate"), run.require("mine")["config"]
-        scored, store, seed = Scored.of(run), run.store, int(mine["seed"])
-        neurons, sentences = scored.neurons, open_sentences(store, CODES, annotate["fingerprint"])
-        options = {name: mine[name] for name in MINE_OPTIONS}
-        mining = Mining(sentences, neurons, options | {"word_case": "lower"}, seed, draws=False)
-        pool, words = make_pool([_listed(store)], mining, recorded_model(run.require("topk")), seed)
-        known = known_rows(sentences, sampled_sentences(store))
-        literals = Literals(pool, mining.text, mining.kinds, options["nuisance"])
-        hubs = Hubs.find(
-            np.asarray(sentences.wins), winner_rows(store, neurons, sentences), set_number(len(neurons), 0) + MOST_SETS,
-            most_wins(scored.k, scored.sentences, scored.sets),
+        self.scored, self.store, self.seed = Scored.of(run), run.store, int(mine["seed"])
+        self.neurons = self.scored.neurons
+        self.sentences = open_sentences(self.store, CODES, annotate["fingerprint"])
+        self.mine = {name: mine[name] for name in MINE_OPTIONS}
+        mining = Mining(self.sentences, self.neurons, self.mine | {"word_case": "lower"}, self.seed, draws=False)
+        tables = (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS))
+        listed = count_listed(*(read_table(self.store, table, columns=columns) for table, columns in tables))
+        self.pool, self.words = make_pool([listed], mining, recorded_model(run.require("topk")), self.seed)
+        self.known = known_rows(self.sentences, sampled_sentences(self.store))
+        self.literals = Literals(self.pool, mining.text, mining.kinds, self.mine["nuisance"])
+        self.matrix = incidence(self.literals.find(self.known), len(self.known))
+        self.hubs = Hubs.find(
+            np.asarray(self.sentences.wins), winner_rows(self.store, self.neurons, self.sentences),
+            set_number(len(self.neurons), 0) + MOST_SETS,
+            most_wins(self.scored.k, self.scored.sentences, self.scored.sets),
         )  # fmt: skip
-        with threadpool_limits(1):
-            pairs = (
-                vector_pairs(neuron_vectors(store, neurons), 0, len(neurons)) if scored.sampled else Pairs.joined([])
-            )
-        matrix = incidence(literals.find(known), len(known))
-        return cls(store, sentences, neurons, scored, seed, options, pool, words, literals, known, matrix, hubs, pairs)
+        self.pairs = Pairs.joined([])
+        if self.scored.sampled:
+            with threadpool_limits(1):
+                self.pairs = vector_pairs(neuron_vectors(self.store, self.neurons), 0, len(self.neurons))
 
     @cached_property
     def baseline(self) -> Int64s:
@@ -126,36 +111,29 @@ class MinedRun:
         """Return the numbers of sets that are no neuron's: those after the numbers of all neurons and poles."""
         return set_number(len(self.neurons), 0) + np.arange(count)
 
-    def explainer(
-        self, rows: Int64s, scored: int, fold: Int8s | None = None, seed: int | None = None
-    ) -> "ExplainedSets":
-        """Return what explains sets of winners of a corpus of which these rows are a uniform sample.
-
-        Args:
-            rows: the rows, ascending, among `known`.
-            scored: number of sentences of that corpus.
-            fold: the fold of every sentence's document, if it is not that of the run, `[sentences]`.
-            seed: the seed of all draws, if it is not that of the run.
-        """
-        return ExplainedSets(self, rows, scored, fold, self.seed if seed is None else seed)
-
 
 class ExplainedSets:
-    """Explains sets of winners of a corpus.
+    """Explains sets of winners of the corpus of a run, or of a smaller corpus.
 
     Args:
         run: the run.
-        rows, scored, fold, seed: see `MinedRun.explainer`.
+        rows: the sentences of the smaller corpus, ascending and among the known rows of the run.
+        fold: the fold of every sentence's document, if it is not that of the run, `[sentences]`.
+        seed: the seed of all draws, if it is not that of the run.
     """
 
-    def __init__(self, run: MinedRun, rows: Int64s, scored: int, fold: Int8s | None, seed: int) -> None:
-        self._run, self._seed, self._sentences = run, seed, _seen(run.sentences, rows, fold)
+    def __init__(
+        self, run: MinedRun, rows: Int64s | None = None, fold: Int8s | None = None, seed: int | None = None
+    ) -> None:
+        scored = run.scored.sentences if rows is None else len(rows)
+        self._run, self._seed = run, run.seed if seed is None else seed
+        self._sentences = _seen(run.sentences, run.baseline if rows is None else rows, fold)
         known = known_rows(self._sentences, sampled_sentences(run.store))
         literals = occurrences(run.matrix[:, np.searchsorted(run.known, known)])
         nothing = np.zeros(0, np.int64)
         self._explainer = NeuronExplainer(
             run.store, self._mining(word_case="lower", no_scores=True), run.pool, [(literals, len(known))], run.hubs,
-            run.words, run.pairs, scored, seed, 1, CARD_LITERALS, Controls(False, nothing, nothing), False,
+            run.words, run.pairs, scored, self._seed, 1, CARD_LITERALS, Controls(False, nothing, nothing), False,
         )  # fmt: skip
 
     def assess(self, sets: Sequence[Int64s], numbers: Int64s, scores: bool = False) -> Iterator[Assessed]:
@@ -214,9 +192,3 @@ def _seen(sentences: SentenceStore, rows: Int64s, fold: Int8s | None) -> Sentenc
     view.baseline[rows] = True
     view.fold = sentences.fold if fold is None else fold
     return view
-
-
-def _listed(store: Store) -> pa.Table:
-    """Return how often the neurons of a run list each pattern and mark."""
-    tables = (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS))
-    return count_listed(*(read_table(store, table, columns=columns) for table, columns in tables))

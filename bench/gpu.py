@@ -13,23 +13,22 @@ as for a CPU, with a padding mask. The benchmark counts how often the host waite
 batches and at the shard's end, and reports the highest memory. It also reports the seconds to unpickle a shard's
 tokens.
 
-The exit status is 1 if a count is wrong or a batch waited, and 2 if there is no CUDA. `--device cpu --tiny` runs the
-program without a GPU.
+The exit status is 1 if a count is wrong or a batch waited, and 2 if there is no CUDA. `--tiny` tries the program, also
+without a GPU.
 """
 
 import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from transformers import BertConfig
 
 from bench.harness import Result, temporary_folder
-from bench.passes import Batches
-from bench.timing import timed
-from bench.traffic import Traffic
+from bench.resources import Traffic, timed
+from bench.texts import Batches
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.attention import batch_without_padding
@@ -47,33 +46,34 @@ from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.shard_sums import SENTENCES_PER_BLOCK, QueuedSums
 
 T = TypeVar("T")
-DTYPES = {"cuda": ("float32", "tf32", "bfloat16", "float16"), "cpu": ("float32", "bfloat16")}
+CUDA = torch.cuda.is_available()
+DEVICE = "cuda" if CUDA else "cpu"
+DTYPES = ("float32", "tf32", "bfloat16", "float16") if CUDA else ("float32", "bfloat16")
+NOBODY = np.array([], np.int64)
 TINY: dict[str, Any] = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
 
 
 def measure(
-    device: Literal["cuda", "cpu"] = "cuda", tiny: bool = False, sentences: int = 100_000, budget: int = 32_768,
-    k: int = 10_000, seed: int = 0,
-) -> Result:  # fmt: skip
+    tiny: bool = False, sentences: int = 100_000, budget: int = 32_768, k: int = 10_000, seed: int = 0
+) -> Result:
     """Measure each arithmetic.
 
     Args:
-        device: cuda, or cpu to try the program.
         tiny: a model of two layers and few sentences, to try the program.
         sentences: number of sentences.
         budget: tokens of a batch, padding included.
         k: winners of a neuron and pole.
         seed: the seed of the sentences.
     """
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("there is no CUDA device here; --device cpu --tiny tries the program")
+    if not (CUDA or tiny):
+        raise InputError("there is no CUDA device here; --tiny tries the program")
     if tiny:
         sentences, k, budget = min(sentences, 400), min(k, 50), 1_024
     tokens = random_sentences(sentences, seed)
     own, mixed = (cut(tokens, budget, kind) for kind in ("common", "mixed"))
     packed = pickle.dumps(own)
     result: dict[str, Any] = {
-        "device": gpu_kind() if device == "cuda" else "cpu",
+        "device": gpu_kind() if CUDA else "cpu",
         "sentences": sentences,
         "k": k,
         "budget": budget,
@@ -83,15 +83,15 @@ def measure(
             round(sum(len(ids) for ids, block in some if block.of_one_length) / sentences, 4) for some in (own, mixed)
         ],
         "padding_share": [round(1 - real(b) / places(b), 4) for b in (own, mixed)],
-        "unpickling_s": round(seconds(device, lambda: pickle.loads(packed))[0], 4),
+        "unpickling_s": round(seconds(lambda: pickle.loads(packed))[0], 4),
+        "counts_right": True,
     }
-    right = True
     with temporary_folder() as folder:
         save_random(folder, BertConfig(**(TINY if tiny else {})))
-        for dtype in DTYPES[device]:
-            result[dtype], whole = measure_arithmetic(str(folder), device, dtype, k, own, mixed)
-            right &= whole
-    return {**result, "counts_right": right}, right
+        for dtype in DTYPES:
+            result[dtype], right = measure_arithmetic(str(folder), dtype, k, own, mixed)
+            result["counts_right"] &= right
+    return result
 
 
 def cut(sentences: list[Tokens], budget: int, lengths: Lengths) -> Batches:
@@ -118,32 +118,29 @@ def random_sentences(count: int, seed: int) -> list[Tokens]:
 
 
 def measure_arithmetic(
-    folder: str, device: str, dtype: str, k: int, batches: Batches, mixed: Batches
+    folder: str, dtype: str, k: int, batches: Batches, mixed: Batches
 ) -> tuple[dict[str, object], bool]:
     """Return the measurements for one arithmetic, and whether every sentence was scored and no batch waited."""
     facts = read_facts(folder)
-    scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, queued=True))
+    scorer = Scorer(facts, ScoreOptions(device=DEVICE, dtype=dtype, queued=True))
     pilot = torch.cat([score_batch(scorer, tokens)[0] for _, tokens in batches[:: max(len(batches) // 8, 1)]])
     edges = edges_from_pilot(pilot.cpu())
     sentences = sum(len(ids) for ids, _ in batches)
-    nobody = np.array([], np.int64)
     shared = SharedBound(edges.numpy(), k)
-    first = new_scorer(scorer, k, edges, sentences).run((0, sentences), iter(batches), nobody)
+    first = new_scorer(scorer, k, edges, sentences).run((0, sentences), iter(batches), NOBODY)
     shared.update(0, read_counts(first.table))
     scored_first = first.scored
     del first
     shard = new_scorer(scorer, k, edges, sentences)
     shard.raise_bounds(*shared.result())
-    if device == "cuda":
+    if CUDA:
         torch.cuda.reset_peak_memory_stats()
-    waits = Waits(device, batches)
-    with waits:
-        shard.run((0, sentences), iter(waits), nobody)
-    whole, found = seconds(device, lambda: shard.run((0, sentences), iter(batches), nobody))
-    memory = torch.cuda.max_memory_allocated() / 1e9 if device == "cuda" else None
+    within, after = count_waits(shard, sentences, batches) if CUDA else (None, None)
+    whole, found = seconds(lambda: shard.run((0, sentences), iter(batches), NOBODY))
+    memory = torch.cuda.max_memory_allocated() / 1e9 if CUDA else None
     model = scorer.reader.model
-    alone, padded = (seconds(device, forward(scorer, own))[0] for own in (batches, mixed))
-    peak = matrix_products(device, dtype)
+    alone, padded = (seconds(forward(scorer, own))[0] for own in (batches, mixed))
+    peak = matrix_products(dtype)
     weights = sum(p.numel() for n, p in model.named_parameters() if "embeddings" not in n and "pooler" not in n)
     used = 2 * weights * places(batches) / whole
     figures: dict[str, object] = {
@@ -155,11 +152,11 @@ def measure_arithmetic(
         "scorer_tflops": round(used / 1e12, 3),
         "over_matrix_products": round(used / peak, 3),
         "reducer_bytes_per_value": round(reducer_bytes(shard, pilot.shape[1]), 1),
-        "waits_in_batches": waits.within,
-        "waits_at_the_end": waits.after,
+        "waits_in_batches": within,
+        "waits_at_the_end": after,
         "peak_memory_gb": None if memory is None else round(memory, 2),
     }
-    return figures, found.scored == sentences == scored_first and not waits.within
+    return figures, found.scored == sentences == scored_first and not within
 
 
 def reducer_bytes(shard: ShardScorer, neurons: int) -> float:
@@ -177,7 +174,7 @@ def new_scorer(scorer: Scorer, k: int, edges: torch.Tensor, sentences: int) -> S
     Without an explicit number of slots, a GPU with little free memory would get fewer slots and would have to sort
     between batches, which makes the host wait.
     """
-    if scorer.device.type == "cuda":
+    if CUDA:
         torch.cuda.empty_cache()
     return ShardScorer(scorer, k, POLES, edges, queued=True, room=k + sentences)
 
@@ -196,38 +193,24 @@ def forward(scorer: Scorer, batches: Batches) -> Callable[[], None]:
     return run
 
 
-class Waits:
-    """Counts how often the host waits for a GPU while a shard's batches are scored, and after the last batch.
-
-    torch itself warns each time; without a GPU nothing is counted.
-    """
-
-    def __init__(self, device: str, batches: Batches) -> None:
-        self.device, self.batches = device, batches
-        self.within: int | None = None
-        self.after: int | None = None
-        self.caught: list[warnings.WarningMessage] = []
-        self.catching = warnings.catch_warnings(record=True)
-
-    def __enter__(self) -> None:
-        self.caught = self.catching.__enter__() or []
+def count_waits(shard: ShardScorer, sentences: int, batches: Batches) -> tuple[int, int]:
+    """Return how often the host waits for the GPU while batches are scored, and after the last one, as torch warns."""
+    within = 0
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if self.device == "cuda":
-            torch.cuda.set_sync_debug_mode("warn")
+        torch.cuda.set_sync_debug_mode("warn")
 
-    def __iter__(self) -> Iterator[tuple[Ids, Sequence[Tokens]]]:
-        yield from self.batches
-        if self.device == "cuda":
-            self.within = self._count()
+        def count() -> int:
+            return waits_among(str(warning.message) for warning in caught)
 
-    def __exit__(self, *error: object) -> None:
-        if self.device == "cuda":
-            torch.cuda.set_sync_debug_mode("default")
-            self.after = self._count() - (self.within or 0)
-        self.catching.__exit__(None, None, None)
+        def counted() -> Iterator[tuple[Ids, Sequence[Tokens]]]:
+            nonlocal within
+            yield from batches
+            within = count()
 
-    def _count(self) -> int:
-        return waits_among(str(w.message) for w in self.caught)
+        shard.run((0, sentences), counted(), NOBODY)
+        torch.cuda.set_sync_debug_mode("default")
+        return within, count() - within
 
 
 def waits_among(warned: Iterable[str]) -> int:
@@ -238,26 +221,25 @@ def waits_among(warned: Iterable[str]) -> int:
     return sum("called a synchronizing" in message for message in warned)
 
 
-def matrix_products(device: str, dtype: str) -> float:
+def matrix_products(dtype: str) -> float:
     """Return the operations per second of a large matrix product."""
-    size = 8_192 if device == "cuda" else 512
-    a, b = (torch.randn(size, size, device=device, dtype=torch_dtype(dtype)) for _ in range(2))
-    rounds = 20
+    size, rounds = 8_192 if CUDA else 512, 20
+    a, b = (torch.randn(size, size, device=DEVICE, dtype=torch_dtype(dtype)) for _ in range(2))
     torch.mm(a, b)
-    took, _ = seconds(device, lambda: [torch.mm(a, b) for _ in range(rounds)])
+    took, _ = seconds(lambda: [torch.mm(a, b) for _ in range(rounds)])
     return 2 * size**3 * rounds / took
 
 
-def seconds(device: str, work: Callable[[], T]) -> tuple[float, T]:
+def seconds(work: Callable[[], T]) -> tuple[float, T]:
     """Return the seconds of some work, including the device's queue, and its result."""
 
     def whole() -> T:
         result = work()
-        if device == "cuda":
+        if CUDA:
             torch.cuda.synchronize()
         return result
 
-    if device == "cuda":
+    if CUDA:
         torch.cuda.synchronize()
     took, result = timed(whole)
     return took.clock, result

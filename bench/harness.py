@@ -1,87 +1,55 @@
 """Runs a benchmark: its options come from a function's signature, and its result becomes one line of JSON.
 
 A benchmark is a module with a function `measure`. Its arguments are the options; the section `Args:` of its docstring
-is their help. It returns what is printed, and whether all counts, values and targets are as they should be.
+is their help. It returns what is printed. Every value of this that is a bool is a check: the exit status is 1 if any is
+false.
 """
 
-import argparse
 import importlib
-import inspect
 import json
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any
 
+import cyclopts
 import torch
 
-from ops.errors import InputError
+from ops.errors import InputError, one_line
 
-Result = tuple[Any, bool]
+Result = dict[str, Any]
 
 
 def run(name: str, argv: list[str]) -> int:
-    """Run a benchmark, print its result, and return the exit status: 1 if something is wrong, 2 for wrong input.
+    """Run a benchmark, print its result with the name, the processor and the load, and return the exit status.
 
-    To a result that is a mapping, the name, the processor and the load are added.
+    The status is 1 if a check is false, and 2 for wrong input.
     """
     module = importlib.import_module(f"bench.{name}")
-    options = vars(parser_of(name, module.measure).parse_args(argv))
-    options.pop("json", None)
-    try:
-        result, good = module.measure(**options)
-    except InputError as error:
-        print(f"error: bench {name}: {error}", file=sys.stderr)
-        return 2
-    if isinstance(result, dict):
-        result = {"bench": name, **result, "processor": processor(), "load": load()}
-    print(json.dumps(result))
-    return 0 if good else 1
-
-
-def parser_of(name: str, measure: Callable[..., Result]) -> argparse.ArgumentParser:
-    """Return the parser of a benchmark's options; options that are not given are not in what it returns.
-
-    `Annotated[int, 240]` is an option whose value may be left out, and is 240 then. A list takes several values.
-    """
-    parser = argparse.ArgumentParser(
-        prog=f"bench {name}", description=sys.modules[measure.__module__].__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter, argument_default=argparse.SUPPRESS,
+    app = cyclopts.App(
+        name=f"bench {name}", help=module.__doc__, help_format="plaintext", version_flags=(),
+        default_parameter=cyclopts.Parameter(negative=(), consume_multiple=True), result_action="return_value",
     )  # fmt: skip
-    texts = dict(re.findall(r"^ +(\w+): (.+(?:\n {12,}.+)*)", measure.__doc__ or "", re.MULTILINE))
-    for option in inspect.signature(measure).parameters.values():
-        text = " ".join(texts.get(option.name, "").split())
-        given: dict[str, Any] = {"help": f"{text} (default: {option.default})".strip().replace("%", "%%")}
-        if option.default is option.empty:
-            given = {"help": text, "required": True}
-        parser.add_argument(f"--{option.name.replace('_', '-')}", **given, **_values(option.annotation))
-    parser.add_argument("--json", action="store_true", help="accepted by all benchmarks, which print JSON anyway")
-    return parser
-
-
-def _values(kind: Any) -> dict[str, Any]:
-    """Return how a parser reads the values of an option of this type."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if kind is bool:
-        return {"action": "store_true"}
-    if origin is Annotated:
-        return {"type": inner[0], "nargs": "?", "const": inner[1]}
-    if origin is Literal:
-        return {"choices": inner}
-    if origin in (list, tuple):
-        return {"action": "extend", "nargs": "+"} | _values(inner[0])
-    return _values(inner[0]) if origin is UnionType else {"type": kind}
+    app.default(module.measure)
+    try:
+        result: Result | None = app(argv, exit_on_error=False, print_error=False)
+    except (InputError, cyclopts.CycloptsError) as error:
+        print(f"error: bench {name}: {one_line(error)}", file=sys.stderr)
+        return 2
+    if result is None:  # only the help was printed
+        return 0
+    print(json.dumps({"bench": name, **result, "processor": processor(), "load": load()}))
+    return int(any(value is False for value in result.values()))
 
 
 @contextmanager
-def temporary_folder(inside: str | None = None) -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
     """Create a folder for a run, with the cache of this process and its children in it, and remove it in the end."""
-    with tempfile.TemporaryDirectory(prefix="atlas-bench-", dir=inside) as folder:
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
         os.environ["ATLAS_CACHE"] = f"{folder}/cache"
         yield Path(folder)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.stats import norm
 
+from bench.mined_calibration import Z99
 from ops.arrays import Float64s
 from ops.statistics.by_document import areas_by_document
 from ops.statistics.interval import wilson
@@ -18,7 +19,6 @@ SHIFTS = (0.0, 1.0, 2.0)  # between the means of the sets, in standard deviation
 WITHIN = (0.0, 0.3)  # share of the variance that is between documents
 SENTENCES, UNITS = 10, 20  # mean number of sentences of a document, and units that share the same documents
 LIMITS, LIMITS_OF_FEW, FEW = (0.93, 0.97), (0.91, 0.98), 5  # of the share of intervals, and with how few documents
-Z99 = 2.5758293035489004
 
 
 class Setting(NamedTuple):
@@ -69,18 +69,6 @@ def coverage_rows(simulations: int, seed: int, settings: tuple[Setting, ...] = S
                 row = {"setting": str(setting), "within": within, "area": float(norm.cdf(shift / math.sqrt(2)))}
                 rows.append({**row, "covered": covered, "ok": most >= low and least <= high})
     return rows
-
-
-def layout(rows: list[dict[str, Any]]) -> str:
-    """Return a table with a row for each setting, and in percent how many intervals contain the truth."""
-    columns = [(within, shift) for within in WITHIN for shift in SHIFTS]
-    heads = [f"{norm.cdf(shift / math.sqrt(2)):.2f}, {within:g}" for within, shift in columns]
-    lines = [f"{'area, variance of documents':30} {'  '.join(heads)}"]
-    for first in range(0, len(rows), len(columns)):
-        own = rows[first : first + len(columns)]
-        cells = [f"{100 * row['covered']:.1f}{' ' if row['ok'] else '!'}".rjust(len(heads[0]) + 1) for row in own]
-        lines.append(f"{own[0]['setting']:30} {' '.join(cells)}")
-    return "\n".join(lines)
 
 
 def _covered(setting: Setting, within: float, shift: float, random: Generator) -> float:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csr_array
 
-from bench.steps import PRINT, by_name, commit
+from bench.running import PRINT, by_name, commit
 from bench.texts import draw
 from jobs.annotate.steps import list_names, shard_files
 from jobs.engine.item import Item
@@ -16,7 +17,6 @@ from jobs.run_folder.stages import CODES
 from jobs.stage.scored import Scored
 from jobs.stage.step import Step
 from ops.arrays import Float64s, Integers
-from ops.patterns.sequences import Sequences
 from ops.schema import schema
 from ops.sentences.codes import sentence_table
 from ops.sentences.local_copy import open_sentences
@@ -89,23 +89,18 @@ class Likeness:
 
     def __init__(self, sentences: SentenceStore) -> None:
         rows = np.arange(len(sentences.sent_id))
-        self.sorts = [
-            (sentences.words(rows), len(sentences.names["word"])),
-            (sentences.tags(rows), len(sentences.names["tag"])),
-        ]
+        self._shares = []  # of each sentence's items, `[sentences, names]`
+        for items, names in ((sentences.words(rows), "word"), (sentences.tags(rows), "tag")):
+            share = np.repeat(1 / np.maximum(items.lengths, 1), items.lengths)
+            shape = len(rows), len(sentences.names[names])
+            self._shares.append(csr_array((share, items.items, items.offsets), shape))
 
     def draw(self, rng: np.random.Generator) -> Float64s:
         """Draw a direction and return the similarity of each sentence to it, `[sentences]`."""
-        found = rng.normal(0, 0.1, len(self.sorts[0][0]))
-        for sequences, names in self.sorts:
-            found += mean_of(sequences, rng.normal(size=names))
+        found: Float64s = rng.normal(0, 0.1, self._shares[0].shape[0])
+        for share in self._shares:
+            found += share @ rng.normal(size=share.shape[1])
         return found
-
-
-def mean_of(sequences: Sequences, weights: Float64s) -> Float64s:
-    """Return the mean weight of each sentence's items, or 0 for a sentence without items."""
-    running = np.concatenate(([0.0], np.cumsum(weights[sequences.items])))
-    return np.diff(running[sequences.offsets]) / np.maximum(sequences.lengths, 1)
 
 
 def mining_options(**changes: Any) -> dict[str, Any]:

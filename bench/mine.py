@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from bench.harness import Result, temporary_folder
 from bench.made_run import WIDTHS, annotate, mine_args, mine_steps, write_likely_winners
-from bench.steps import PRINT, seconds
+from bench.running import PRINT, seconds
 from jobs.mine.steps import baseline_blocks
 from jobs.run_folder.stages import CODES
 from jobs.stage.outputs import read_partial
@@ -54,7 +54,7 @@ def measure(
         annotate(store, sentences, seed)
         measured = {str(one): measure_at(store, one, seed, baseline) for one in k}
     equal = all(one["equal_tables"] for one in measured.values())
-    return {"sentences": sentences, "baseline_scaled_to": baseline, "k": measured, "equal_tables": equal}, equal
+    return {"sentences": sentences, "baseline_scaled_to": baseline, "k": measured, "equal_tables": equal}
 
 
 def measure_at(store: Store, k: int, seed: int, baseline: int) -> dict[str, Any]:
@@ -105,9 +105,7 @@ def is_equal(store: Store, steps: dict[str, Step]) -> bool:
     before = [table for step in by_range for table in read_all(store, step)]
     with ExitStack() as patches:
         for name in CHUNKED:
-            patches.enter_context(
-                patch(f"ops.mine.{name}.spans_within", lambda offsets, most: spans_within(offsets, 1))
-            )
+            patches.enter_context(patch(f"ops.mine.{name}.spans_within", lambda offsets, _: spans_within(offsets, 1)))
         for step in by_range:
             seconds(step, store)
     after = [table for step in by_range for table in read_all(store, step)]

@@ -1,9 +1,9 @@
-"""Measures how often random sets of winners show a finding when they are mined, and what is kept of real findings.
+"""Measures what random sets of winners show when they are mined: findings, next to those of real winners, and scores.
 
 Used by `python -m bench calibration`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -14,16 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench.made_run import mining_options
-from bench.score_calibration import Z99, range_tables
 from ops.arrays import Bools, Float64s, Int64s, Integers
+from ops.mine.baseline_counts import BlockCounter, add_up
+from ops.mine.candidates import unite
 from ops.mine.mining import Mining
 from ops.mine.null_sets import document_set, uniform_set
+from ops.mine.properties import Profiler
+from ops.mine.range_tables import RangeTables
 from ops.patterns.sequences import Sequences
 from ops.sentences.store import SentenceStore
+from ops.shards import spans
 from ops.statistics.false_discovery import description_rates
 from ops.statistics.interval import wilson
-from ops.storage.store import Store
-from ops.topk.neurons import POLES, Neurons, read_neurons, set_number
+from ops.topk.neurons import POLES, Neurons, set_number
 
 ANY, EXCESS = "whole description", "auc_excess"
 FAMILIES = {"patterns": "kind", "profiles": "property"}
@@ -31,15 +34,9 @@ LIMITS = {"uniform": 0.07, "mild": 0.07, "few": 0.10}
 RATE = 0.05
 MILD, FEW = 0.5, 28  # the part of a score that documents share (mild); the number of documents (few)
 AT_ONCE = 100  # sets mined together
-
-
-def real_winners(store: Store, sentences: SentenceStore, count: int, seed: int) -> list[Int64s]:
-    """Return the rows of the winners of randomly drawn neurons and poles, ascending."""
-    neurons = read_neurons(store)
-    mining = Mining(sentences, neurons, mining_options(no_scores=True), seed, draws=False)
-    winners = mining.winners(store, 0, len(neurons))[1].to_arrays()
-    chosen = np.random.default_rng([seed, 1]).choice(len(winners), min(count, len(winners)), replace=False)
-    return [winners[i].astype(np.int64) for i in np.sort(chosen)]
+MOST_EXCESS = 0.01  # maximum distance from 0 of the mean over sets
+COVERED = (0.93, 0.97)
+Z99 = 2.5758293035489004
 
 
 def few_documents_set(documents: Integers, size: int, most: int, random: np.random.Generator) -> Int64s:
@@ -115,14 +112,17 @@ def mined(
         For each family of tests, `[rows]` each: the index of the row's set, whether q is below `RATE`, whether it is
         below `RATE` without design effects, and whether the lift is above 1.
     """
-    with_effects = families(sentences, sets, options, seed)
+    with_effects = tests_of(sentences, sets, options, seed)
     with ExitStack() as patches:
         patches.enter_context(patch("ops.mine.findings.design_effects", no_effect))
         patches.enter_context(patch("ops.mine.profile_rows.expected_effects", no_effect))
-        without = families(sentences, sets, options, seed)
-    return {
-        name: (owner, q < RATE, without[name][1] < RATE, lift > 1) for name, (owner, q, lift) in with_effects.items()
-    }
+        without = tests_of(sentences, sets, options, seed)
+    found = {}
+    for name in sorted(pc.unique(with_effects["family"]).to_pylist()):
+        own, other = (tests.filter(pc.field("family") == name) for tests in (with_effects, without))
+        owner, q, lift = (own[column].to_numpy() for column in ("set", "q", "lift"))
+        found[name] = owner, q < RATE, other["q"].to_numpy() < RATE, lift > 1
+    return found
 
 
 def no_effect(count: Any, *rest: Any) -> Float64s:
@@ -130,42 +130,30 @@ def no_effect(count: Any, *rest: Any) -> Float64s:
     return np.ones(np.shape(count))
 
 
-Rows = tuple[Int64s, Float64s, Float64s]  # the set, q and lift of each row
+def tests_of(sentences: SentenceStore, sets: list[Int64s], options: dict[str, Any], seed: int) -> pa.Table:
+    """Return the `family`, `set`, `q` and `lift` of every test, also as tests of the family of complete descriptions.
 
-
-def families(sentences: SentenceStore, sets: list[Int64s], options: dict[str, Any], seed: int) -> dict[str, Rows]:
-    """Return the rows of each family of tests; the family of complete descriptions comes last."""
-    found: dict[str, list[Rows]] = {}
-    for first in range(0, len(sets), AT_ONCE):
-        for table, rows in tables_of(sentences, sets[first : first + AT_ONCE], options, seed):
+    Areas have no q: that of an interval above 0 counts as 0, and that of others as 1.
+    """
+    parts = []
+    for first, stop in spans(len(sets), AT_ONCE):
+        for table, rows in tables_of(sentences, sets[first:stop], options, seed):
+            if table == "scores":
+                family = [EXCESS] * len(rows)
+                q, lift = np.where(rows["auc_excess_low"].to_numpy() > 0, 0.0, 1.0), np.full(len(rows), 2.0)
+            elif table in FAMILIES:
+                family = [f"{table} {name}" for name in rows[FAMILIES[table]].to_pylist()]
+                q, lift = (rows[name].cast(pa.float64()).to_numpy() for name in ("q_value", "lift"))
+            else:
+                continue
             pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
             owner = set_number(rows["unit"].to_numpy().astype(np.int64), pole) + first
-            for name, own, q, lift in tests_of(table, rows):
-                found.setdefault(name, []).append((owner[own], q, lift))
-    every = {name: concatenated(parts) for name, parts in sorted(found.items())}
-    tested = {name: rows for name, rows in every.items() if name != EXCESS}
-    owner, q, lift = concatenated(list(tested.values()))
-    family = np.repeat(list(tested), [len(rows[0]) for rows in tested.values()])
-    return {**every, ANY: (owner, description_rates(q, family, owner), lift)}
-
-
-def tests_of(table: str, rows: pa.Table) -> Iterator[tuple[str, Bools, Float64s, Float64s]]:
-    """Yield each family of tests of a table: its name, which rows are in it, and their q and lift."""
-    if table == "scores":
-        low = rows["auc_excess_low"].to_numpy()
-        yield EXCESS, np.ones(len(low), np.bool_), np.where(low > 0, 0.0, 1.0), np.full(len(low), 2.0)
-    if table in FAMILIES:
-        names = rows[FAMILIES[table]].to_numpy()
-        q, lift = (rows[name].to_numpy().astype(np.float64) for name in ("q_value", "lift"))
-        for name in np.unique(names):
-            own = names == name
-            yield f"{table} {name}", own, q[own], lift[own]
-
-
-def concatenated(parts: list[Rows]) -> Rows:
-    """Return the concatenated rows of all parts."""
-    owner, q, lift = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return owner, q, lift
+            parts.append(pa.table({"family": family, "set": owner, "q": q, "lift": lift}))
+    found = pa.concat_tables(parts)
+    tested = found.filter(pc.field("family") != EXCESS)
+    q = description_rates(tested["q"].to_numpy(), tested["family"].to_numpy(), tested["set"].to_numpy())
+    whole = {"family": [ANY] * len(tested), "set": tested["set"], "q": q, "lift": tested["lift"]}
+    return pa.concat_tables([found, pa.table(whole)])
 
 
 def tables_of(
@@ -173,9 +161,7 @@ def tables_of(
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield each table that `jobs.mine` writes for these sets, with set i as the neuron and pole with index i."""
     mining = Mining(sentences, Neurons((len(sets),)), options, seed)
-    number = np.arange(len(sets))
-    lengths = np.cumsum([0, *map(len, sets)], dtype=np.int64)
-    winners = Sequences(np.concatenate(sets).astype(np.int32), lengths)
+    number, winners = np.arange(len(sets)), Sequences.from_lists([rows.tolist() for rows in sets])
     candidates = mining.candidates(number, winners)
     for table, groups in range_tables(mining, candidates).of(candidates, number, winners):
         several = list(groups)
@@ -183,7 +169,7 @@ def tables_of(
             yield table, pa.concat_tables(several)
 
 
-def beyond(found: dict[str, dict[str, Any]]) -> list[str]:
+def beyond_limits(found: dict[str, dict[str, Any]]) -> list[str]:
     """Return the families and ways whose interval is above the limit."""
     return [
         f"{name}, {way}"
@@ -193,11 +179,81 @@ def beyond(found: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
-def layout(found: dict[str, dict[str, Any]]) -> str:
-    """Return the table as Markdown."""
-    lines = ["| family | uniform | mild | few | real | findings kept |", "|---|---|---|---|---|---|"]
-    for name, ways in found.items():
-        cells = ["{share:.1%} ({by_sentence:.1%})".format(**ways[way]) for way in (*LIMITS, "real") if way in ways]
-        kept = "{kept:,} of {findings_by_sentence:,}".format(**ways["real"]) if "real" in ways else ""
-        lines.append(f"| {' | '.join([name, *cells, kept])} |")
-    return "\n".join(lines)
+def score_rows(
+    mining: Mining, size: int, uniform: int, each_length: int, lengths: int, seed: int
+) -> list[dict[str, Any]]:
+    """Return a row about uniform sets, followed by a row about the sets of each range of lengths.
+
+    Args:
+        mining: the annotated sentences, all in the baseline, with options that include scores.
+        size: number of sentences in a set.
+        uniform: number of sets that are drawn uniformly from all sentences.
+        each_length: number of sets that are drawn from the sentences of each range of lengths.
+        lengths: number of ranges of lengths, with the same number of sentences in each. There are fewer ranges if a
+            range would have fewer than twice `size` sentences.
+        seed: the seed of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(mining.sentences.baseline)
+    by_null = {"uniform": [np.sort(rng.choice(rows, size, replace=False)) for _ in range(uniform)]}
+    words = mining.sentences.lengths(rows)
+    ascending = rows[np.lexsort((rng.random(len(rows)), words))]
+    for part in np.array_split(ascending, max(min(lengths, len(rows) // (2 * size)), 1)):
+        first, last = np.sort(mining.sentences.lengths(part))[[0, -1]]
+        drawn = [np.sort(rng.choice(part, size, replace=False)) for _ in range(each_length)]
+        by_null.setdefault(f"{first} to {last} words", []).extend(drawn)
+    return [
+        _row(null, np.concatenate(list(null_scores(mining, sets, np.arange(len(sets))))))
+        for null, sets in by_null.items()
+        if sets
+    ]
+
+
+def null_scores(mining: Mining, sets: Sequence[Int64s], numbers: Int64s) -> Iterator[Float64s]:
+    """Yield `auc`, `matched_auc`, and `auc_excess` and `auc` with their ends, for sets treated as winners, `[sets, 7]`.
+
+    Args:
+        mining: the annotated sentences, with options that include scores.
+        sets: the rows of each set, ascending.
+        numbers: the set number of each set, ascending.
+    """
+    names = ("auc", "matched_auc", "auc_excess", "auc_excess_low", "auc_excess_high", "auc_low", "auc_high")
+    for first, stop in spans(len(sets), AT_ONCE):
+        number = numbers[first:stop]
+        winners = Sequences.from_lists([rows.tolist() for rows in sets[first:stop]])
+        candidates = mining.candidates(number, winners)
+        tables = range_tables(mining, candidates)
+        if mining.held_out is None:
+            raise ValueError("null_scores: the options leave the scores out")
+        scores = tables.scores(candidates, number, mining.held_out.draw(number, winners))
+        yield np.stack([scores[name].to_numpy() for name in names], 1)
+
+
+def range_tables(mining: Mining, candidates: pa.Table) -> RangeTables:
+    """Return what compares candidates with the baseline, as if there were no others."""
+    union, halves = unite([candidates]), mining.baseline_rows(0, len(mining.half))
+    return RangeTables(mining, union, add_up([BlockCounter(union, mining.kinds, Profiler(mining.text)).count(halves)]))
+
+
+def _row(null: str, scores: Float64s) -> dict[str, Any]:
+    """Return the means over sets, the share of intervals that contain 0, and whether both are within their targets."""
+    auc, matched, excess, low, high = scores[~np.isnan(scores[:, 2]), :5].T
+    count, mean = len(excess), float(excess.mean())
+    error = Z99 * float(excess.std(ddof=1)) / np.sqrt(count)
+    covered, covered_low, covered_high = wilson(float(((low <= 0) & (high >= 0)).mean()), count)
+    ok = abs(mean) - error <= MOST_EXCESS
+    if null == "uniform":
+        ok = ok and covered_high >= COVERED[0] and covered_low <= COVERED[1]
+    return {
+        "null": null,
+        "sets": count,
+        "auc": float(auc.mean()),
+        "matched": float(matched.mean()),
+        "excess": mean,
+        "excess_low": mean - error,
+        "excess_high": mean + error,
+        "covered": covered,
+        "covered_low": covered_low,
+        "covered_high": covered_high,
+        "ok": bool(ok),
+    }

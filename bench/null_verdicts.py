@@ -7,16 +7,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from bench.explained_sets import ExplainedSets, MinedRun
-from bench.score_calibration import Z99
+from bench.explained_sets import CARD_LITERALS, ExplainedSets, MinedRun
+from bench.mined_calibration import Z99
+from jobs.audit.job import AuditConfig
+from jobs.audit.steps import audited_datasets
 from ops.arrays import Int32s, Int64s, Integers
+from ops.audit import across_datasets
+from ops.audit.audit_rows import neuron_row
+from ops.audit.audited_division import AuditedDivision, RangeWinners
+from ops.audit.dataset_winners import read_dataset_winners
+from ops.audit.divisions import Division
 from ops.errors import InputError
 from ops.explain.verdict import Evidence
 from ops.mine.held_out_sets import Matcher
 from ops.mine.null_sets import uniform_set
 from ops.schema.verdicts import RULE, TENDENCY, VERDICTS
 from ops.statistics.interval import wilson
+from ops.topk.neurons import neuron_and_pole
 
 UNIFORM, MATCHED, DOCUMENTS, MATCHED_DOCUMENTS = WAYS = (
     "uniform", "matched", "whole documents", "matched whole documents"
@@ -24,34 +33,29 @@ UNIFORM, MATCHED, DOCUMENTS, MATCHED_DOCUMENTS = WAYS = (
 # The most that chance may give, for each way: a rule, and a rule or a tendency.
 MOST_RULES = {UNIFORM: 0.002, MATCHED: 0.002, DOCUMENTS: 0.01, MATCHED_DOCUMENTS: 0.01}
 MOST_FINDINGS = 0.05
+AUDITED_WAYS = (MATCHED, MATCHED_DOCUMENTS)  # each data set has as many of the winners as of a neuron's
 PLANTED_F1 = (0.08, 0.15, 0.3)
 _NULL, _PLANTED, _REAL = 1, 2, 6  # of the draws
 
 
-def null_verdicts(run: MinedRun, sets: dict[str, int], seed: int, scores: bool = True) -> dict[str, Any]:
+def null_verdicts(run: MinedRun, sets: int, seed: int) -> tuple[dict[str, Any], float]:
     """Return the verdicts of random sets as large as a neuron's set of winners, for each way of `WAYS`.
 
     Args:
         run: the run.
-        sets: number of sets of each way, at least 1.
+        sets: number of sets of each way, at least 1; a third as many of whole documents.
         seed: the seed of the draws.
-        scores: whether sets have held-out scores; without, no set can be a tendency.
+
+    Returns:
+        The verdicts, and the share of as many real neurons and poles of whose winners something is typical.
     """
-    explainer = run.explainer(run.baseline, run.scored.sentences)
-    real = run.winners(max(sets.values(), default=0), np.random.default_rng([seed, _REAL])).rows.to_arrays()
+    explainer, found = ExplainedSets(run), {}
+    real = [rows.astype(np.int64) for rows in run.winners(sets, np.random.default_rng([seed, _REAL])).rows.to_arrays()]
     drawing = NullSets(run, real, seed)
-    found = {}
-    for way, count in sets.items():
-        drawn = drawing.draw(way, count)
-        found[way] = counted(way, evidence_of(run, explainer, drawn, scores), explainer.typical(drawn))
-    return found
-
-
-def typical_share(run: MinedRun, sets: int, seed: int) -> float:
-    """Return the share of some neurons and poles, drawn at random, of whose winners something is typical."""
-    winners = run.winners(sets, np.random.default_rng([seed, _REAL])).rows.to_arrays()
-    explainer = run.explainer(run.baseline, run.scored.sentences)
-    return float(np.mean(np.array(explainer.typical([own.astype(np.int64) for own in winners])) > 0))
+    for way in WAYS:
+        drawn = drawing.draw(way, -(-sets // 3) if "documents" in way else sets)
+        found[way] = counted(way, evidence_of(run, explainer, drawn), explainer.typical(drawn))
+    return found, float(np.mean(np.array(explainer.typical(real)) > 0))
 
 
 class NullSets:
@@ -109,7 +113,7 @@ class NullSets:
         return np.sort(np.concatenate(rows))
 
 
-def planted_verdicts(run: MinedRun, sets: int, seed: int, scores: bool = True) -> dict[str, dict[str, int]]:
+def planted_verdicts(run: MinedRun, sets: int, seed: int) -> dict[str, dict[str, int]]:
     """Return how many planted sets have each verdict, for each F1.
 
     The winners of a planted set are sentences with a word, and others drawn uniformly from the sentences without it. As
@@ -120,13 +124,11 @@ def planted_verdicts(run: MinedRun, sets: int, seed: int, scores: bool = True) -
         run: the run. Its baseline should be all of its sentences: F1 is that of the baseline.
         sets: number of sets for each F1.
         seed: the seed of the draws.
-        scores: see `null_verdicts`.
     """
-    explainer = run.explainer(run.baseline, run.scored.sentences)
-    found: dict[str, dict[str, int]] = {}
+    explainer, found = ExplainedSets(run), {}
     for level in PLANTED_F1:
         drawn = planted_sets(run, level, sets, np.random.default_rng([seed, _PLANTED, round(1_000 * level)]))
-        found[f"F1 of {level:g}"] = verdict_counts(evidence_of(run, explainer, drawn, scores))
+        found[f"F1 of {level:g}"] = verdict_counts(evidence_of(run, explainer, drawn))
     return found
 
 
@@ -150,9 +152,9 @@ def planted_sets(run: MinedRun, level: float, count: int, random: np.random.Gene
     return sets
 
 
-def evidence_of(run: MinedRun, explainer: ExplainedSets, sets: Sequence[Int64s], scores: bool) -> list[Evidence]:
+def evidence_of(run: MinedRun, explainer: ExplainedSets, sets: Sequence[Int64s]) -> list[Evidence]:
     """Return what the verdicts of sets that are no neuron's compare."""
-    return [one.evidence for one in explainer.assess(sets, run.other_numbers(len(sets)), scores)]
+    return [one.evidence for one in explainer.assess(sets, run.other_numbers(len(sets)), scores=True)]
 
 
 def verdict_counts(evidence: Sequence[Evidence]) -> dict[str, int]:
@@ -173,15 +175,13 @@ def counted(way: str, evidence: Sequence[Evidence], typical: Sequence[int]) -> d
         typical: the number of entries of *Typically* of each set.
     """
     sets, verdicts = len(evidence), verdict_counts(evidence)
-    rules, some = verdicts[RULE], int(np.count_nonzero(typical))
-    findings = rules + verdicts[TENDENCY]
     return {
         "sets": sets,
         "verdicts": verdicts,
         "highest_f1": float(np.nanmax([one.f1.value for one in evidence])),
-        **share("rules", rules, sets, MOST_RULES[way]),
-        **share("findings", findings, sets, MOST_FINDINGS),
-        **share("typical", some, sets, MOST_FINDINGS),
+        **share("rules", verdicts[RULE], sets, MOST_RULES[way]),
+        **share("findings", verdicts[RULE] + verdicts[TENDENCY], sets, MOST_FINDINGS),
+        **share("typical", int(np.count_nonzero(typical)), sets, MOST_FINDINGS),
     }
 
 
@@ -192,5 +192,47 @@ def share(name: str, count: int, sets: int, most: float) -> dict[str, float]:
 
 def is_beyond(found: dict[str, Any]) -> bool:
     """Return whether an interval lies above what is allowed."""
-    limits = [name.removeprefix("most_") for name in found if name.startswith("most_")]
-    return any(found[f"{name}_low"] > found[f"most_{name}"] for name in limits)
+    return any(found[f"{name}_low"] > found[f"most_{name}"] for name in found if f"most_{name}" in found)
+
+
+def null_audits(run: MinedRun, sets: int, seed: int) -> dict[str, Any]:
+    """Return the audit's verdicts of random sets, for each way of `AUDITED_WAYS`.
+
+    `found` is the number of sets in which something was found in a data set: `local` or `global`.
+
+    Args:
+        run: the run.
+        sets: number of sets of each way, at least 1.
+        seed: the seed of the draws.
+
+    Raises:
+        InputError: the run has fewer than two data sets that can be compared.
+    """
+    datasets, sentences = audited_datasets(run.store.uri, run.reader), run.sentences
+    division = Division.by_dataset(
+        np.asarray(sentences.dataset), list(sentences.names["dataset"]), datasets.names, datasets.sizes
+    )
+    of_winners = RangeWinners(run.literals)
+    of_winners.load(run.baseline)
+    matrix = run.matrix[:, np.searchsorted(run.known, run.baseline)]
+    given = (sentences, run.literals, of_winners, CARD_LITERALS, run.seed)
+    audited = AuditedDivision(division, run.baseline, matrix, *given)
+    some = np.unique(neuron_and_pole(run.winners(sets, np.random.default_rng(seed)).number)[0])
+    most = AuditConfig.model_fields["winners"].default
+    real = read_dataset_winners(run.store, run.neurons, sentences, some, datasets.table, division.of_row, most)
+    drawing = NullSets(run, [rows for _, rows in real], seed)
+    found = {}
+    for way in AUDITED_WAYS:
+        verdicts = [_audit(audited, *one) for one in enumerate(drawing.draw(way, sets))]
+        counts = {name: verdicts.count(name) for name in across_datasets.VERDICTS}
+        found_in = counts[across_datasets.LOCAL] + counts[across_datasets.GLOBAL]
+        found[way] = {"sets": sets, "verdicts": counts, **share("found", found_in, sets, MOST_FINDINGS)}
+    return found
+
+
+def _audit(audited: AuditedDivision, number: int, rows: Int64s) -> str:
+    """Return the verdict of a random set, with whose winners no activation goes together."""
+    with threadpool_limits(1):
+        winners = audited.winners(rows)
+        row = neuron_row(audited.precisions(number, winners), audited.division, winners, {"eta_squared": 0.0}, False)
+    return str(row["verdict"])

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import torch
 
 from bench.harness import Result, temporary_folder
+from bench.resources import timed
 from bench.running import run_job
 from bench.texts import draw, write
-from bench.timing import timed
 from ops.model.load import load_model, read_facts
 from ops.model.transformers_calls import quiet_transformers
 
@@ -50,7 +50,7 @@ def measure(start: int = 10_000, sentences: int = 640, k: tuple[int, ...] = tupl
         pooled = torch.cat([script.pool(texts[i : i + BATCH]) for i in range(0, start, BATCH)])[:start]
         found = {}
         for one, counts in jobs.items():
-            took, state = timed(script.find, script.begin(pooled, one), texts, start, one)
+            took, state = timed(script.find, best({}, pooled, 0, one), texts, start, one)
             seconds = counts["seconds"]
             plain, ours = (len(texts) - start) / took.clock, every / (seconds["score"] + seconds["merge"])
             found[f"k_{one}"] = {
@@ -61,9 +61,12 @@ def measure(start: int = 10_000, sentences: int = 640, k: tuple[int, ...] = tupl
                 "same_winners": counts["scored"] == every and agrees(state, folder / f"run-{one}"),
                 "seconds": seconds,
             }
-    right = all(one["same_winners"] for one in found.values())
-    met = all(one["ratio"] >= (one["target"] or 0) for one in found.values())
-    return {"sentences": every, **found, "counts_right": right, "targets_met": met}, right and met
+    return {
+        "sentences": every,
+        **found,
+        "counts_right": all(one["same_winners"] for one in found.values()),
+        "targets_met": all(one["ratio"] >= (one["target"] or 0) for one in found.values()),
+    }
 
 
 def run_topk(out: Path, source: str, sentences: int, k: int) -> dict[str, Any]:
@@ -96,23 +99,24 @@ class Script:
         states = self.model(**inputs, output_hidden_states=True).hidden_states[1:]
         return torch.cat([(state * mask).sum(1) / mask.sum(1) for state in states], 1)
 
-    def begin(self, pooled: torch.Tensor, k: int) -> State:
-        """Return the state that the script would have after some sentences."""
-        k = min(k, len(pooled))
-        return {pole: pooled.topk(k, dim=0, largest=largest) for pole, largest in POLES.items()}  # type: ignore[misc]
-
     def find(self, state: State, texts: list[str], start: int, k: int) -> State:
         """Return the state after the sentences from `start` on, batch after batch."""
         for first in range(start, len(texts), BATCH):
-            pooled = self.pool(texts[first : first + BATCH])
-            ids = torch.arange(first, first + len(pooled))[:, None].expand_as(pooled)
-            found: State = {}
-            for pole, largest in POLES.items():
-                values, own = torch.cat([state[pole][0], pooled]), torch.cat([state[pole][1], ids])
-                best = values.topk(min(k, len(values)), dim=0, largest=largest)
-                found[pole] = best.values, own.gather(0, best.indices)
-            state = found
+            state = best(state, self.pool(texts[first : first + BATCH]), first, k)
         return state
+
+
+def best(state: State, pooled: torch.Tensor, first: int, k: int) -> State:
+    """Return the `k` best of those so far and of some sentences, whose ids start at `first`, for each pole."""
+    ids = torch.arange(first, first + len(pooled))[:, None].expand_as(pooled)
+    found: State = {}
+    for pole, largest in POLES.items():
+        values, own = pooled, ids
+        if state:
+            values, own = torch.cat([state[pole][0], values]), torch.cat([state[pole][1], own])
+        chosen = values.topk(min(k, len(values)), dim=0, largest=largest)
+        found[pole] = chosen.values, own.gather(0, chosen.indices)
+    return found
 
 
 def agrees(state: State, out: Path) -> bool:

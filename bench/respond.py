@@ -8,14 +8,12 @@ one forward pass, of which a call makes two. `memory_mb` is the highest resident
 process that has the same model and nothing else.
 """
 
-import time
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 
 from bench.harness import Result
-from bench.memory import resident
+from bench.resources import forget_peak, resident, timed
 from jobs.respond.job import TOP
 from jobs.respond.steps import Responder
 from jobs.run_folder.run import RunReader
@@ -27,7 +25,6 @@ from ops.respond.common import Common
 from ops.sampling import draw
 
 SENTENCES, CALLS = 10, 5
-CLEAR = Path("/proc/self/clear_refs")  # 5 sets the highest resident memory back to the current one
 
 
 def respond_to(responder: Responder, texts: list[str]) -> int:
@@ -55,21 +52,19 @@ def measure(out: str) -> Result:
     before = resident()["VmRSS"]
     responder = Responder(run)
     listed = respond_to(responder, texts)
-    CLEAR.write_text("5")
-    seconds, cpu, forward = [], [], []
+    forget_peak()
     own = responder.reader.read(texts)
+    passes, calls = [], []
     for _ in range(CALLS):
-        began = time.perf_counter()
-        responder.score(own)
-        forward.append(time.perf_counter() - began)
-        began, worked = time.perf_counter(), time.process_time()
-        assert respond_to(responder, texts) == listed > 0
-        seconds.append(time.perf_counter() - began)
-        cpu.append(time.process_time() - worked)
+        passes.append(timed(responder.score, own)[0].clock)
+        took, again = timed(respond_to, responder, texts)
+        assert again == listed > 0
+        calls.append(took)
+    seconds, cpu = zip(*calls, strict=True)
     weights = sum(w.nbytes for w in model.reader.model.parameters())
     return {
         "neurons": len(responder.corpus.neurons), "sample": len(responder.corpus.sample.ids), "texts": len(texts),
         "listed": listed, "seconds": round(median(seconds), 3), "slowest": round(max(seconds), 3),
-        "cpu": round(median(cpu), 3), "forward": round(median(forward), 3),
+        "cpu": round(median(cpu), 3), "forward": round(median(passes), 3),
         "memory_mb": round((resident()["VmHWM"] - before - weights) / 1e6), "weights_mb": round(weights / 1e6),
-    }, True  # fmt: skip
+    }  # fmt: skip

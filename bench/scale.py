@@ -6,10 +6,10 @@ Synthetic activations go through the production code: `ShardScorer`, partial fil
 bounds from the shards' histograms, and the merge by ranges of neurons. Most of the time is spent on shards of 100,000
 sentences, and the rest on merging ranges. Seconds are processor time on one thread. Some neurons' winners are compared
 with those from sorting all values. The cost of reducing a sentence is compared with a forward pass of bert-base with
-random weights over a sentence of 22 tokens. The exit status is 1 if a winner is wrong or memory grows.
+random weights over a sentence of 22 tokens. The temporary folder takes 10 GB for 10 minutes. The exit status is 1 if a
+winner is wrong or memory grows.
 """
 
-import os
 import time
 from collections.abc import Iterator
 from typing import Any, cast
@@ -19,10 +19,9 @@ import torch
 
 from bench.harness import Result, temporary_folder
 from bench.made_run import WIDTHS
-from bench.memory import MemoryWatch
-from bench.passes import BUDGET
-from bench.steps import PRINT, commit
-from bench.timing import repeated, timed
+from bench.resources import forget_peak, repeated, resident, timed
+from bench.running import PRINT, commit
+from bench.texts import BUDGET
 from jobs.stage.outputs import Written, shard_file
 from jobs.topk.merge import RangeMerger, range_items
 from jobs.topk.score import PILOT_FILE
@@ -77,7 +76,7 @@ class Synthetic:
 
 
 def measure(
-    minutes: float = 5.0, k: int = 10_000, shard_size: int = 100_000, seed: int = 0, folder: str | None = None,
+    minutes: float = 5.0, k: int = 10_000, shard_size: int = 100_000, seed: int = 0
 ) -> Result:  # fmt: skip
     """Score and merge for some minutes.
 
@@ -86,27 +85,21 @@ def measure(
         k: winners of a neuron and pole.
         shard_size: sentences of a shard.
         seed: the seed of the activations.
-        folder: where the temporary folder is made: 10 GB for 10 minutes.
     """
     torch.set_num_threads(1)
     begun = time.perf_counter()
     model = Synthetic(seed)
     edges = edges_from_pilot(torch.cat(model.blocks[:12]))
-    with temporary_folder(folder) as out:
+    with temporary_folder() as out:
         store = Store(str(out))
         commit(store, {PILOT_FILE: Written(len(edges), Pilot(edges.numpy(), Neurons(WIDTHS), False, None).write)})
-        with MemoryWatch(os.getpid()) as memory:
-            deadline = begun + minutes * 60 * SCORING
-            shards = list(score(model, edges, store, k, shard_size, deadline))
-        (series,) = [s for (pid, _), s in memory.series.items() if pid == os.getpid()]
+        shards = list(score(model, edges, store, k, shard_size, begun + minutes * 60 * SCORING))
         merging = merge(store, len(shards), k, begun + minutes * 60)
         right = agrees(model, store, k)
-    peaks = [max((size for at, size in series if s["began"] <= at < s["ended"]), default=0) for s in shards]
-    growth = growth_of(peaks)
+    growth = growth_of([s["peak"] for s in shards])
     sentences, total = len(shards) * shard_size, {name: sum(s[name] for s in shards) for name in shards[0]}
     reduce_s = float(np.median([s["reduce_s"] for s in shards[1:] or shards])) / shard_size
     forward_s = bert_base_seconds()
-    flat = None if growth is None else growth <= FLAT
     return {
         "sentences": sentences,
         "shards": len(shards),
@@ -119,7 +112,7 @@ def measure(
         "candidates_in_k": round(total["pairs"] / k / sum(WIDTHS) / 2, 2),
         "ideal_in_k": round(1 + float(np.log(max(sentences / k, 1))), 2),
         "piece_rows_per_second": [round(shard_size / s["reduce_s"]) for s in shards],
-        "shard_peak_mb": [round(peak / 1e6) for peak in peaks],
+        "shard_peak_mb": [round(s["peak"] / 1e6) for s in shards],
         "memory_growth": None if growth is None else round(growth, 3),
         "merge": {**merging, "all_ranges_s": round(merging["seconds"] / merging["ranges"] * merging["of"], 1)},
         "reduce_ms_a_sentence": round(1e3 * reduce_s, 3),
@@ -132,8 +125,8 @@ def measure(
         "bytes_a_candidate": round(total["bytes"] / total["pairs"], 2),
         "driver_ms_a_shard": {name: round(1e3 * total[f"{name}_s"] / len(shards), 2) for name in ("count", "bounds")},
         "winners_right": right,
-        "memory_flat": flat,
-    }, right and flat is not False
+        "memory_flat": None if growth is None else growth <= FLAT,
+    }
 
 
 def growth_of(peaks: list[int]) -> float | None:
@@ -151,11 +144,11 @@ def score(
 ) -> Iterator[dict[str, Any]]:
     """Score shard after shard until the deadline, at least two, and yield the measurements of each."""
     worker, shared = ShardScorer(cast(Scorer, model), k, POLES, edges), SharedBound(edges.numpy(), k)
-    begun = time.perf_counter()
     shard, last = 0, 0.0
     # The second shard takes a fraction of the time of the first shard, in which the thresholds still rise.
     while shard < 2 or time.perf_counter() + last < deadline:
         began, making = time.perf_counter(), model.seconds
+        forget_peak()
         span, file = (shard * size, (shard + 1) * size), shard_file("topk", shard)
 
         def reduce(span: tuple[int, int] = span) -> Any:
@@ -175,8 +168,7 @@ def score(
             "bounds_s": bounds.processor,
             "bytes": store.filesystem.get_file_info(store.path(file.path)).size,
             "pairs": pairs,
-            "began": began - begun,
-            "ended": time.perf_counter() - begun,
+            "peak": resident()["VmHWM"],
         }
         shard, last = shard + 1, time.perf_counter() - began
 

@@ -121,9 +121,9 @@ def measure_run(run: RunFacts, phrases: list[str]) -> list[dict[str, Any]]:
 
 
 def measure(out: str) -> Result:
-    """Return a row for each phenomenon.
+    """Check each phenomenon.
 
     Args:
         out: a run that jobs.mine has finished.
     """
-    return measure_run(read_facts(RunReader(out, create=False)), list(PHENOMENA)), True
+    return {"phenomena": measure_run(read_facts(RunReader(out, create=False)), list(PHENOMENA))}

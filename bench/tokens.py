@@ -9,28 +9,22 @@ value differs or the target is missed.
 """
 
 import numpy as np
-import pyarrow as pa
 import torch
 
 from bench.harness import Result, temporary_folder
-from bench.made_run import write_topk
-from bench.passes import BUDGET, padded, read_plainly
-from bench.steps import PRINT, commit
-from bench.texts import draw
-from bench.timing import interleaved, median_processor, processor_ratio
+from bench.made_run import annotate, write_topk
+from bench.resources import interleaved, median_processor, processor_ratio
+from bench.running import commit
+from bench.texts import BUDGET, draw, padded, read_plainly
 from jobs.stage.outputs import read_notes, read_partial
 from jobs.stage.ranges import table_ranges
 from jobs.tokens.steps import PieceReader, TokensArgs, select_sentences, write_range
-from ops.arrays import Float32s
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.schema import schema
-from ops.sentences.pipeline import Annotator
 from ops.shards import Shards
 from ops.storage.store import Store
-from ops.storage.tables import write_part
 from ops.topk.neurons import Neurons
 
 TARGET = 1.15
@@ -59,7 +53,10 @@ def measure(
         store = Store(str(folder))
         values = np.concatenate([torch.cat(scorer.score([t]), 1).numpy() for t in tokens])
         each = max(round(top * sentences / of), 1)
-        write_run(store, texts, values, neurons, each)
+        annotate(store, sentences, seed)
+        order = np.argsort(values, axis=0).T
+        ids = np.stack([order[:, :each], np.argsort(-values, axis=0)[:each].T], 1)
+        write_topk(store, neurons, ids, np.take_along_axis(values.T[:, None], ids, 2))
         args = TokensArgs(
             store=store, neurons=neurons, seed=seed, facts=facts, options=ScoreOptions(),
             shards=Shards(len(texts), len(texts)), top=each, token_budget=BUDGET, lengths="mixed", dictionaries=(),
@@ -81,10 +78,6 @@ def measure(
         seconds = interleaved(ways, repeats)
         (notes,) = read_notes(store, [file])
     ratio = processor_ratio(seconds["ours"], seconds["forward"])
-    good = {
-        "values_agree": notes["activations_differ"] == 0 and notes["sentences"] == len(own),
-        "target_met": ratio <= TARGET,
-    }
     return {
         "model": model,
         "sentences": notes["sentences"],
@@ -94,20 +87,6 @@ def measure(
         "ours_cpu_s": median_processor(seconds["ours"]),
         "ours_over_forward": round(ratio, 3),
         "largest_difference": notes["largest_difference"],
-        **good,
-    }, all(good.values())
-
-
-def write_run(store: Store, texts: list[str], values: Float32s, neurons: Neurons, top: int) -> None:
-    """Write the tables of a run of these sentences that `tokens` reads: topk/ up to rank `top`, and sentences/."""
-    annotations, n = Annotator("english").annotate(texts), len(texts)
-    columns = {
-        "sent_id": np.arange(n), "text": texts, "dataset": ["d"] * n, "doc_id": ["d"] * n,
-        "words": [a.words for a in annotations], "tags": [a.tags for a in annotations],
-        "tree": [a.tree for a in annotations],
-        "is_baseline": [True] * n, "is_winner": [True] * n, "fold": [0] * n, "wins": [1] * n,
-    }  # fmt: skip
-    write_part(store, "sentences", 0, schema("sentences"), [pa.table(columns)], PRINT)
-    order = np.argsort(values, axis=0).T
-    ids = np.stack([order[:, :top], np.argsort(-values, axis=0)[:top].T], 1)
-    write_topk(store, neurons, ids, np.take_along_axis(values.T[:, None], ids, 2))
+        "values_agree": notes["activations_differ"] == 0 and notes["sentences"] == len(own),
+        "target_met": ratio <= TARGET,
+    }

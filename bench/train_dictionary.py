@@ -18,7 +18,7 @@ reads a model with random weights.
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -27,8 +27,7 @@ import torch
 
 from bench.dictionary import save
 from bench.harness import Result, run
-from bench.passes import BUDGET
-from bench.texts import draw
+from bench.texts import BUDGET, draw
 from ops.dictionaries.read import describe_all
 from ops.dictionaries.reconstruction import Explained
 from ops.dictionaries.scorer import DictionaryScorer
@@ -37,16 +36,15 @@ from ops.model.batches import length_batches
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 
-FEATURES, K, SENTENCES = 4_096, 32, 40_000
-BATCH, RATE, WARM_UP, EPOCHS = 2_048, 1e-3, 100, 4
+BATCH, RATE, WARM_UP = 2_048, 1e-3, 100
 Part = Literal["none", "decoder", "encoder"]
 FROZEN: dict[Part, tuple[str, ...]] = {"none": (), "decoder": ("W_dec", "b_dec"), "encoder": ("W_enc", "b_enc")}
 DEAD_AFTER, DEAD_K, DEAD_WEIGHT = 100, 256, 1 / 32  # steps without activation; the second loss's features and weight
 
 
 def measure(
-    out: str, model: str = "sample", layer: int = 4, features: int = FEATURES, k: int = K, sentences: int = SENTENCES,
-    epochs: int = EPOCHS, threads: int = 2, seed: int = 0, freeze: Part = "none", model_seed: int | None = None,
+    out: str, model: str = "sample", layer: int = 4, features: int = 4_096, k: int = 32, sentences: int = 40_000,
+    epochs: int = 4, threads: int = 2, seed: int = 0, freeze: Part = "none", model_seed: int | None = None,
 ) -> Result:  # fmt: skip
     """Train the dictionary.
 
@@ -83,7 +81,7 @@ def measure(
         "seconds_of_reading": round(read_s),
         "seconds": round(time.monotonic() - started),
         "seed": seed,
-    }, True
+    }
 
 
 def read_states(facts: ModelFacts, layer: int, texts: list[str], threads: int) -> torch.Tensor:
@@ -123,14 +121,14 @@ def fit(
         x = (states[order[at * BATCH : (at + 1) * BATCH]] - mean) / scale
         products = (x - shift) @ held["W_enc"] + held["b_enc"]
         values, places = products.topk(k, dim=1)
-        left = x - _decoded(values.relu(), places, held)
+        left = x - (_decoded(values.relu(), places, held["W_dec"]) + held["b_dec"])
         loss = left.square().sum(1).mean()
         silent += 1
         silent[places[values > 0]] = 0
         dead = silent > DEAD_AFTER
         if int(dead.sum()) >= DEAD_K:
             more, which = products.masked_fill(~dead, -torch.inf).topk(DEAD_K, dim=1)
-            second = left.detach() - _decoded(more.relu(), which, held, with_bias=False)
+            second = left.detach() - _decoded(more.relu(), which, held["W_dec"])
             loss = loss + DEAD_WEIGHT * second.square().sum(1).mean()
         for group in optimizer.param_groups:
             group["lr"] = RATE * min((step + 1) / WARM_UP, 1.0, (steps - step) / (0.2 * steps))
@@ -175,13 +173,9 @@ def _in_units_of_states(
     return made
 
 
-def _decoded(
-    values: torch.Tensor, places: torch.Tensor, held: Mapping[str, torch.Tensor], with_bias: bool = True
-) -> torch.Tensor:
+def _decoded(values: torch.Tensor, places: torch.Tensor, decoder: torch.Tensor) -> torch.Tensor:
     """Return the sum of each token's active features, weighted by their activations, `[tokens, width]`."""
-    whole = torch.zeros(len(values), len(held["W_dec"])).scatter(1, places, values)
-    found = whole @ held["W_dec"]
-    return found + held["b_dec"] if with_bias else found
+    return torch.zeros(len(values), len(decoder)).scatter(1, places, values) @ decoder
 
 
 def explained(facts: ModelFacts, layer: int, dictionary: str, texts: list[str]) -> float:

@@ -1,6 +1,6 @@
 """Trains a small GPT-2 on your own texts, so that `jobs.positions` can measure a decoder without a download.
 
-    python -m bench.train_gpt2 --out runs/gpt2 --corpus 'corpora/*.parquet' --steps 2000
+    python -m bench train_gpt2 --out runs/gpt2 --corpus 'corpora/*.parquet' --steps 2000
     atlas positions --out runs/positions --preset small --model runs/gpt2 --split none \\
         --corpus runs/gpt2/held_out.jsonl
 
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 
-from bench.harness import Result, run
+from bench.harness import Result
 from ops.errors import InputError
 from ops.model.transformers_calls import quiet_transformers
 
@@ -71,7 +71,7 @@ def measure(
         "held_out_texts": write_held_out(folder, held_out, split_seed),
         "seed": seed,
         "split_seed": split_seed,
-    }, True
+    }
 
 
 def write_held_out(out: Path, documents: list[list[str]], seed: int) -> int:
@@ -107,10 +107,9 @@ def train_tokenizer(out: Path, texts: list[str]) -> Any:
     made.train_from_iterator(texts, vocab_size=VOCABULARY, special_tokens=[START], show_progress=False)
     made.save(str(out / "tokenizer.json"))
     with quiet_transformers():
-        own = PreTrainedTokenizerFast(
+        PreTrainedTokenizerFast(
             tokenizer_file=str(out / "tokenizer.json"), bos_token=START, eos_token=START, unk_token=START
-        )
-        own.save_pretrained(out)
+        ).save_pretrained(out)
     return made
 
 
@@ -145,7 +144,3 @@ def fit(stream: np.ndarray, steps: int, seed: int) -> tuple[Any, list[float], fl
             took = time.monotonic() - started
             print(f"step {step + 1} of {steps}: loss {np.mean(losses[-50:]):.3f}, {took:.0f} s", file=sys.stderr)
     return model.eval(), losses, time.monotonic() - started
-
-
-if __name__ == "__main__":
-    sys.exit(run("train_gpt2", sys.argv[1:]))

@@ -30,14 +30,13 @@ LEAST_FRESH_KEPT, LEAST_CONFIRMED = 0.8, 0.7  # of the best sets' F1, and of the
 _SETS, _FOLDS, _DOCUMENTS = 3, 4, 5  # of the draws
 
 
-def stability(run: MinedRun, count: int, seed: int, scores: bool = True) -> dict[str, Any]:
+def stability_of(run: MinedRun, count: int, seed: int) -> dict[str, Any]:
     """Measure the stability of the verdicts of randomly drawn neurons and poles.
 
     Args:
         run: the run.
         count: number of neurons and poles.
         seed: the seed of the draws, including the division of the documents into halves.
-        scores: whether held-out scores are part of the verdicts.
 
     Returns:
         `other_folds`: number of rules, how many of them are rules again (`remain`), and the best sets. `other_seed`:
@@ -45,10 +44,10 @@ def stability(run: MinedRun, count: int, seed: int, scores: bool = True) -> dict
     """
     if not run.scored.sampled:
         raise InputError(f"{run.store.uri}: the run has no activation sample, which stability needs on new documents")
-    sets, scored = run.winners(count, np.random.default_rng([seed, _SETS])), run.scored.sentences
-    verdicts, f1 = said(run.explainer(run.baseline, scored), sets, scores)
-    refolded, f1_refolded = said(run.explainer(run.baseline, scored, fold=other_folds(run, seed)), sets, False)
-    reseeded, _ = said(run.explainer(run.baseline, scored, seed=run.seed + 1), sets, scores)
+    sets = run.winners(count, np.random.default_rng([seed, _SETS]))
+    verdicts, f1 = said(ExplainedSets(run), sets, scores=True)
+    refolded, f1_refolded = said(ExplainedSets(run, fold=other_folds(run, seed)), sets, scores=False)
+    reseeded, _ = said(ExplainedSets(run, seed=run.seed + 1), sets, scores=True)
     changes = Counter(f"{one} to {other}" for one, other in zip(verdicts, reseeded, strict=True) if one != other)
     return {
         "other_folds": {
@@ -63,7 +62,7 @@ def stability(run: MinedRun, count: int, seed: int, scores: bool = True) -> dict
 
 
 def missed(found: dict[str, Any]) -> list[str]:
-    """Return the names of the targets that are missed, given what `stability` returns."""
+    """Return the names of the targets that are missed, given what `stability_of` returns."""
     folds, seed, neurons = found["other_folds"], found["other_seed"], found["neurons"]
     wrong = {
         "other folds: rules that remain": folds["remain"] < LEAST_REMAIN * folds["rules"],
@@ -121,10 +120,10 @@ def new_documents(run: MinedRun, numbers: Int64s, seed: int, of_axes: bool) -> d
     seen = is_seen[np.asarray(run.sentences.doc)[rows]]
     winners = max(run.scored.k / run.scored.sentences, min(LEAST_WINNERS / len(rows), LEAST_SHARE))
     halves = [_tops(run, numbers, half, winners, of_axes) for half in (seen, ~seen)]
-    explainer = run.explainer(rows[seen], int(seen.sum()))
+    assessed = ExplainedSets(run, rows[seen]).assess(list(halves[0]), numbers)
     measured = [
         (*one.evidence.f1.interval(), one.evidence.is_rule(), fresh_f1(run, one, rows[~seen], fresh))
-        for one, fresh in zip(explainer.assess(list(halves[0]), numbers), halves[1], strict=True)
+        for one, fresh in zip(assessed, halves[1], strict=True)
     ]
     f1, low, high, rule, again = np.array(measured, np.float64).T
     is_rule, holds = rule > 0, (low <= again) & (again <= high)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from bench.memory import descendants
+from bench.resources import descendants
 from tests.conftest import ROOT
 
 MOST_S = 240  # that a test waits for what a job is to do

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.memory import descendants
+from bench.resources import descendants
 from tests.conftest import ROOT
 from tests.jobs.broken_site import broken_site
 from tests.jobs.processes import committed, end_all, is_alive, start_job, wait_until

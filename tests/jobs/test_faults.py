@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bench.memory import descendants
+from bench.resources import descendants
 from jobs.stage.outputs import shard_file
 from tests.conftest import ROOT
 from tests.jobs.broken_site import broken_site

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from bench import bases
-from bench.bases import basis_of, binned, draw, layout
+from bench.bases import basis_of, binned, layout
 from bench.gpu import waits_among
+from bench.resources import Traffic
 from bench.search import PHENOMENA, areas
-from bench.traffic import Traffic
 from ops.errors import InputError
 from ops.storage.store import Store
 from ops.storage.tables import write_part
@@ -63,18 +63,18 @@ def test_values_are_those_of_the_units_and_intervals_hold_them() -> None:
     columns = {"rule": (rng.random(400) < 0.3) * 1.0, "r2_beyond": rng.normal(0.1, 0.05, 400)}
     columns["f1"] = np.where(rng.random(400) < 0.1, np.nan, rng.random(400))
     found = basis_of("a", columns, 0)
-    assert found.units == 400
-    assert found.rule[0] == pytest.approx(columns["rule"].mean())
-    assert found.r2_beyond[0] == pytest.approx(np.median(columns["r2_beyond"]))
-    assert found.f1[0] == pytest.approx(np.nanmean(columns["f1"]))
+    assert found["units"] == 400
+    assert found["rule"][0] == pytest.approx(columns["rule"].mean())
+    assert found["r2_beyond"][0] == pytest.approx(np.median(columns["r2_beyond"]))
+    assert found["f1"][0] == pytest.approx(np.nanmean(columns["f1"]))
     error = columns["rule"].std() / 20
-    assert found.rule[2] - found.rule[1] == pytest.approx(2 * 1.96 * error, rel=0.15)
-    for value, low, high in (found.rule, found.r2_beyond, found.f1):
+    assert found["rule"][2] - found["rule"][1] == pytest.approx(2 * 1.96 * error, rel=0.15)
+    for key in ("rule", "r2_beyond", "f1"):
+        value, low, high = found[key]
         assert low < value < high
     assert basis_of("a", columns, 0) == found
     line = layout([found]).splitlines()[-1]
-    assert line.startswith(f"| a | 400 | {found.rule[0]:.1%} (")
-    assert len(draw([found, found]).axes) == 3
+    assert line.startswith(f"| all | a | 400 | {found['rule'][0]:.1%} (")
 
 
 def test_a_bin_has_the_features_from_its_first_number_of_active_sentences_to_the_next() -> None:
@@ -85,13 +85,13 @@ def test_a_bin_has_the_features_from_its_first_number_of_active_sentences_to_the
         "f1": np.array([9, 9, 0.4, np.nan, 0.6, np.nan, 0.8, 9]),
     }
     found = binned("a", columns, active, (20, 100, 300, 1_000), 0)
-    assert [(own.active, own.units, own.rule[0]) for own in found] == [
+    assert [(own["active"], own["units"], own["rule"][0]) for own in found] == [
         ((20, 100), 2, 0.5), ((100, 300), 2, 0.5), ((1_000, None), 1, 1.0),
     ]  # fmt: skip
-    assert [own.f1[0] for own in found[:2]] == pytest.approx([0.4, 0.7])
-    assert [own.r2_beyond[0] for own in found[:2]] == pytest.approx([0.15, 0.4])
-    assert np.isnan(found[2].f1).all()
-    together = bases.layout_bins([*found, *binned("b", columns, active, (20, 100, 300, 1_000), 0)]).splitlines()[2:]
+    assert [own["f1"][0] for own in found[:2]] == pytest.approx([0.4, 0.7])
+    assert [own["r2_beyond"][0] for own in found[:2]] == pytest.approx([0.15, 0.4])
+    assert np.isnan(found[2]["f1"]).all()
+    together = layout([*found, *binned("b", columns, active, (20, 100, 300, 1_000), 0)]).splitlines()[2:]
     names = [line.split(" | ")[:2] for line in together]
     ranges = ("20 to 99", "100 to 299", "1,000 or more")
     assert names == [[f"| {label}", name] for label in ranges for name in "ab"]
@@ -122,8 +122,7 @@ def made_run(out: Path, n_active: list[int | None], rules: list[bool]) -> str:
 def test_runs_are_read_with_their_bins_and_dead_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     features = made_run(tmp_path / "features", [0, 20, 300, 0, 40], [True, True, False, True, False])
     axes = made_run(tmp_path / "axes", [None] * 4, [True, False, False, False])
-    result, good = bases.measure([f"features={features}", f"axes={axes}"], 2)
-    assert good
+    result = bases.measure([f"features={features}", f"axes={axes}"], 2)
     assert [(own["name"], own["units"], own["rule"][0]) for own in result["bases"]] == [
         ("features", 3, pytest.approx(1 / 3)), ("axes", 4, 0.25),
     ]  # fmt: skip
@@ -133,7 +132,7 @@ def test_runs_are_read_with_their_bins_and_dead_features(tmp_path: Path, capsys:
     assert result["bins"][0]["f1"][0] == pytest.approx((1 / 5 + 4 / 5) / 2)
     expected = {"name": "features", "dead": 2, "median_share": 0.01, "explained_variance": 0.75}
     assert result["activity"] == [expected]
-    assert "| features | 2 | 1.00% | 0.750 |" in capsys.readouterr().err
+    assert "| all | axes | 4 | 25.0% (" in capsys.readouterr().err
     for wrong in ((100, 20), (20, 20), (0, 20)):
         with pytest.raises(InputError, match="must be ascending numbers from 1"):
             bases.measure([f"features={features}"], 2, bins=wrong)

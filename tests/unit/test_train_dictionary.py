@@ -77,8 +77,7 @@ def test_a_dictionary_trained_on_random_weights_is_taken_with_them(
 ) -> None:
     monkeypatch.setattr(train_dictionary, "draw", lambda count, seed: (TEXTS * 10)[:count])
     name, out = f"random:{make_model(small_bert)}", tmp_path / "sae"
-    result, good = measure(str(out), name, 1, 20, K, 60, 3, 1, model_seed=4, freeze="decoder")
-    assert good
+    result = measure(str(out), name, 1, 20, K, 60, 3, 1, model_seed=4, freeze="decoder")
     assert (result["model"], result["freeze"]) == (name, "decoder")
     assert 0 < result["explained_variance_of_held_out_sentences"] <= 1
     asked = Asked(1, str(out))

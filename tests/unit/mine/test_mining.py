@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bench.score_calibration import range_tables
+from bench.mined_calibration import range_tables
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import least_supports, mine_candidates, of_kind, read_candidates, unite
 from ops.mine.held_out_sets import SETS

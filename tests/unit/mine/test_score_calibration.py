@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.score_calibration import range_tables, score_rows
+from bench.mined_calibration import range_tables, score_rows
 from ops.mine.mining import Mining
 from ops.patterns.sequences import Sequences
 from ops.topk.neurons import Neurons

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.traffic import Traffic
+from bench.resources import Traffic
 from ops.model.pooling import POOLS, Pooler
 
 LENGTHS = (4, 2, 7)
