@@ -141,7 +141,8 @@ def write_options(file: Path, job: str, whole: Path, stages: list[str], **change
     kind = import_module(f"jobs.{job}.job").JOB.options
     options: dict[str, Any] = {}
     for stage in stages:
-        options |= Run(str(whole)).require(stage)["config"]
+        # Where a stage took the model that the run has, its option is empty.
+        options |= {name: value for name, value in Run(str(whole)).require(stage)["config"].items() if value != ""}
     options = {name: value for name, value in options.items() if name in kind.model_fields}
     config = kind.model_validate({**options, **changes})
     file.write_text(json.dumps(config.model_dump(mode="json", exclude_defaults=True)))
