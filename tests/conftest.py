@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 ROOT = Path(__file__).parent.parent
+CHOOSE_POOL = fan_out.choose_pool
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Each core has a process that runs tests; if each of these has a thread for every core, all wait for one another.
 for library in ("OMP", "OPENBLAS", "MKL"):
@@ -81,11 +82,17 @@ def test_data() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_ray(s3: str) -> Iterator[None]:
-    """One small Ray for all tests that need it, started the way the jobs start theirs; its workers know `s3`."""
+    """One small Ray for all tests that need it, started the way the jobs start theirs; its workers know `s3`.
+
+    Workers that the jobs make actors of are tasks here, in processes that stay from test to test: each start of an
+    actor imports all that the one before has imported. With `actors` they are actors, as in jobs that are submitted.
+    """
     from jobs.engine.connect import connect
 
     connect(2)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fan_out, "choose_pool", lambda most, *_, **__: CHOOSE_POOL(most, False, 1))
+        yield
     import ray
 
     ray.shutdown()
@@ -93,8 +100,8 @@ def shared_ray(s3: str) -> Iterator[None]:
 
 @pytest.fixture
 def actors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let workers be actors where a cluster has them so."""
-    monkeypatch.setattr(fan_out, "processes_are_kept", lambda gpus: False)
+    """Let workers be actors where the jobs have them so."""
+    monkeypatch.setattr(fan_out, "choose_pool", CHOOSE_POOL)
 
 
 SERVER = """

@@ -32,8 +32,9 @@ class Spread:
             cores.
         workers: the maximum number of workers; None for as many as a cluster brings up. On one machine a single item,
             or all work of a single worker, is done in this process.
-        actors: whether each worker is an actor on a cluster or with GPUs, for workers that load a model: a separate
-            process that ends with the call. Otherwise items are tasks.
+        actors: whether each worker is an actor, for workers that load a model: a separate process that ends with the
+            call. Otherwise items are tasks, in processes that Ray keeps between calls, so that they need not be started
+            again.
         here: whether to do the items in threads of this process with one worker for all, for work shorter than a start
             of Ray.
         ahead: the number of items that an actor has at a time, the current item included.
@@ -99,21 +100,11 @@ def fan_out(
     from jobs.engine.stream import needs, planned, stream
 
     at_once = bool(gpus) and workers is not None
-    actors = how.actors and not processes_are_kept(gpus)
-    pool = choose_pool(most, actors, how.ahead, at_once, calls=2 if works_in_two_parts(make) else 1)
+    pool = choose_pool(most, how.actors, how.ahead, at_once, calls=2 if works_in_two_parts(make) else 1)
     holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
     named = [(name_item(item), item) for item in items]
     dataset = planned(named, make, args, pool, holds, prepare)
     yield from map(_raise_user_error, stream(name, dataset, needs(holds)))
-
-
-def processes_are_kept(gpus: float) -> bool:
-    """Tell whether tasks run in processes that Ray keeps between calls, on one machine for workers without GPUs.
-
-    The next call then starts no process and imports nothing. With actors the first 5,000 sentences took 189 s instead
-    of 184 on two cores, of which topk, annotate and tokens started for 17 s instead of 9.
-    """
-    return not gpus and not on_cluster()
 
 
 def choose_pool(

@@ -4,7 +4,7 @@ import pytest
 
 from jobs.engine import connect
 from jobs.engine.connect import WORKER_BYTES, available_bytes, pool_size
-from jobs.engine.fan_out import choose_pool
+from tests.conftest import CHOOSE_POOL
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +48,6 @@ def test_the_memory_of_this_machine_is_read() -> None:
 
 def test_gpus_that_are_asked_for_by_number_are_asked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "auto")
-    growing, fixed = (choose_pool(8, True, 2, at_once) for at_once in (False, True))
+    growing, fixed = (CHOOSE_POOL(8, True, 2, at_once) for at_once in (False, True))
     assert (growing.min_size, growing.max_size) == (1, 8)
     assert (fixed.min_size, fixed.max_size) == (8, 8)

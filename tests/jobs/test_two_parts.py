@@ -15,10 +15,11 @@ import pytest
 
 from jobs.engine import actor
 from jobs.engine.actor import ATTEMPTS, AttemptCounter, ItemWorker
-from jobs.engine.fan_out import Spread, choose_pool, fan_out
+from jobs.engine.fan_out import Spread, fan_out
 from jobs.engine.item import EngineError, Item, works_in_two_parts
 from jobs.engine.stream import set_context
 from ops.errors import DiskFullError, InputError
+from tests.conftest import CHOOSE_POOL
 
 SOON = 20.0  # seconds after which a test has failed
 
@@ -231,7 +232,7 @@ def test_actors_take_two_calls_and_pools_grow_as_those_of_one(monkeypatch: pytes
     monkeypatch.setenv("RAY_ADDRESS", "auto")
     context, grows = DataContext(), []
     for calls in (1, 2):
-        pool = choose_pool(8, True, 3, calls=calls)
+        pool = CHOOSE_POOL(8, True, 3, calls=calls)
         assert (pool.max_concurrent_calls_per_actor or 1, pool.enable_true_multi_threading) == (calls, calls > 1)
         set_context(context, calls)
         most = pool.max_tasks_in_flight_per_actor / calls
