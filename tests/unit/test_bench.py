@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from bench import bases
+from bench import bases, dictionary
 from bench.bases import basis_of, binned, layout
 from bench.gpu import waits_among
 from bench.resources import Traffic
@@ -136,6 +136,13 @@ def test_runs_are_read_with_their_bins_and_dead_features(tmp_path: Path, capsys:
     for wrong in ((100, 20), (20, 20), (0, 20)):
         with pytest.raises(InputError, match="must be ascending numbers from 1"):
             bases.measure([f"features={features}"], 2, bins=wrong)
+
+
+def test_the_tiny_model_of_the_dictionary_s_benchmark_reads_every_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dictionary, "draw", lambda count, seed: [f"The cup {i} fell." for i in range(count)])
+    found = dictionary.measure(features=64, model="tiny", sentences=12, shards=2, k=3)
+    assert found["sentences"] == 12
+    assert found["counts_add_up"]
 
 
 def test_the_area_of_the_search_s_benchmark_is_the_share_of_pairs_in_order() -> None:
