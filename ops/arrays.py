@@ -20,13 +20,13 @@ Floats = npt.NDArray[np.floating]  # of any width
 Arrays = npt.NDArray[Any]  # of anything
 
 
-def places_among(rows: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
-    """Return the indices of `some` rows in `rows`, which is ascending, and which of them are found, `[some]`.
+def places_among(values: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
+    """Return the indices of `some` values in `values`, which ascend, and which of them are found, `[some]`.
 
     >>> places_among(np.array([2, 5, 9]), np.array([9, 3, 2, 11]))[0].tolist()
     [2, 0]
     """
-    place = np.searchsorted(rows, some)
-    is_there = place < len(rows)
-    is_there[is_there] = rows[place[is_there]] == some[is_there]
+    place = np.searchsorted(values, some)
+    is_there = place < len(values)
+    is_there[is_there] = values[place[is_there]] == some[is_there]
     return place[is_there], is_there

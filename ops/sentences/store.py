@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ops.arrays import Arrays, Bools, Int8s, Int32s, Int64s
+from ops.arrays import Arrays, Bools, Int8s, Int32s, Int64s, places_among
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
 from ops.sentences.build_copy import FACTS, FLAGS, LOWER, NAME_TYPES, names_files
@@ -66,10 +66,9 @@ class SentenceStore:
         Raises:
             KeyError: one of the sentences is not in the store.
         """
-        rows = np.searchsorted(self.sent_id, sent_ids)
-        rows = np.minimum(rows, len(self.sent_id) - 1)
-        if not np.array_equal(self.sent_id[rows], sent_ids):
-            raise KeyError(f"sentence {int(sent_ids[self.sent_id[rows] != sent_ids][0])} is not in sentences/")
+        rows, are_there = places_among(self.sent_id, sent_ids)
+        if not are_there.all():
+            raise KeyError(f"sentence {int(sent_ids[~are_there][0])} is not in sentences/")
         return rows
 
     def words(self, rows: Int64s) -> Sequences:
