@@ -8,10 +8,9 @@ tokenized in advance, which other cores do in the job. Thresholds are those of a
 a worker receives when it joins a running job.
 
 The following is measured for each arithmetic. The scorer is compared with the forward pass alone on the same batches,
-which have a single length if that length is common. It is also compared with the forward pass on batches that are cut
-as for a CPU, with a padding mask. The benchmark counts how often the host waited for the device within a shard's
-batches and at the shard's end, and reports the highest memory. It also reports the seconds to unpickle a shard's
-tokens.
+which have a single length if that length is common. Both are also measured on batches that are cut as for a CPU, with a
+padding mask. The benchmark counts how often the host waited for the device within a shard's batches and at the shard's
+end, and reports the highest memory. It also reports the seconds to unpickle a shard's tokens.
 
 The exit status is 1 if a count is wrong or a batch waited, and 2 if there is no CUDA. `--tiny` tries the program, also
 without a GPU.
@@ -140,11 +139,13 @@ def measure_arithmetic(
     memory = torch.cuda.max_memory_allocated() / 1e9 if CUDA else None
     model = scorer.reader.model
     alone, padded = (seconds(forward(scorer, own))[0] for own in (batches, mixed))
+    scored_padded = seconds(lambda: shard.run((0, sentences), iter(mixed), NOBODY))[0]
     peak = matrix_products(dtype)
     weights = sum(p.numel() for n, p in model.named_parameters() if "embeddings" not in n and "pooler" not in n)
     used = 2 * weights * places(batches) / whole
     figures: dict[str, object] = {
         "scorer_sentences_per_second": round(sentences / whole, 1),
+        "scorer_with_padding_sentences_per_second": round(sentences / scored_padded, 1),
         "forward_sentences_per_second": round(sentences / alone, 1),
         "forward_with_padding_sentences_per_second": round(sentences / padded, 1),
         "over_forward": round(alone / whole, 3),
