@@ -242,6 +242,7 @@ def test_a_dictionary_whose_numbers_overflow_is_named_not_the_model(
 ) -> None:
     own = weights("standard", WIDTH, 2)
     own["W_enc"] = np.repeat(np.float32([[3e38, -3e38]]), WIDTH, 0)
+    own["b_dec"] = np.full(WIDTH, -1e3, np.float32)  # every product overflows, in whatever order they are added
     folder = write(tmp_path / "sae", "standard", own, f"blocks.{LAYER - 1}.hook_resid_post")
     said = rf"--dictionary {LAYER}={folder}: gave no finite activation for any of .* its weights are too large"
     with pytest.raises(InputError, match=said):
