@@ -20,6 +20,7 @@ STEPS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_step_keeps_its_promises(
     small_run: tuple[Path, Path], control_run: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -225,6 +225,7 @@ def test_where_no_source_tells_its_length_estimates_are_for_a_million(
     assert "for --limit 70 sentences" in look("ingest", limit=70)
 
 
+@pytest.mark.slow
 def test_the_command_starts_no_ray(source: Path, model: Path, tmp_path: Path) -> None:
     program = "import sys; from jobs.run.job import *; status = JOB.main(); print(status, 'ray' in sys.modules)"
     options = ["--out", tmp_path / "run", "--corpus", source, "--model", model, "--shard-size", "40"]

@@ -248,7 +248,7 @@ def halves(neurons: int, k: int) -> list[dict[str, int]]:
     return [{"range": 0, "first": 0, "stop": middle}, {"range": 1, "first": middle, "stop": neurons}]
 
 
-@pytest.mark.parametrize("on", [ON, 12])
+@pytest.mark.parametrize("on", [ON, pytest.param(12, marks=pytest.mark.slow)])
 def test_two_workers_and_another_order_of_ranges_give_the_same_rows(
     on: int, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,8 +318,8 @@ def test_some_units_alone(planted: Path, tmp_path: Path) -> None:
     ("options", "told"),
     [
         ({"activation_sample": 0}, "no activation sample"),
-        ({"k": 200}, "more than half of the corpus"),
-        ({"no_scores": True, "poles": "top"}, ""),
+        pytest.param({"k": 200}, "more than half of the corpus", marks=pytest.mark.slow),
+        pytest.param({"no_scores": True, "poles": "top"}, "", marks=pytest.mark.slow),
         ({"pipeline": "blank", "limit": 60}, ""),
     ],
     ids=["no sample", "K of half", "no scores, one pole", "no tags"],

@@ -128,6 +128,7 @@ def call(run: Path, to: Path, address: str, home: Path, token: str, *flags: str)
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **own}, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_a_pushed_folder_is_on_the_hub_byte_by_byte(hub: Hub, small_run: tuple[Path, Path], tmp_path: Path) -> None:
     to = tmp_path / "to"
     done = call(small_run[0], to, hub.address, tmp_path / "home", TOKEN, "--private")
@@ -142,6 +143,7 @@ def test_a_pushed_folder_is_on_the_hub_byte_by_byte(hub: Hub, small_run: tuple[P
     assert hub.sent == sent, "what the hub has is not sent again"
 
 
+@pytest.mark.slow
 def test_a_hub_that_refuses_or_is_not_there_is_one_line(hub: Hub, small_run: tuple[Path, Path], tmp_path: Path) -> None:
     for address, token, said in (
         (hub.address, "hf_wrong", "--push org/neurons: the hub refuses"),

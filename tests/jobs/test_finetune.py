@@ -66,6 +66,7 @@ def test_the_tables_and_the_record_say_what_was_trained(finetune_run: tuple[Path
     assert not [path for path in (tuned / "_partials").rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_the_same_model_whatever_the_checkpoints_and_another_by_another_seed(
     finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path
 ) -> None:
@@ -94,6 +95,7 @@ def test_shuffled_labels_are_the_training_s_alone(
     assert read(tmp_path / "run", "finetune/test") == read(tuned, "finetune/test")
 
 
+@pytest.mark.slow
 def test_the_same_model_in_whatever_order_items_are_done(
     finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +146,7 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
         finetune.JOB.run(FinetuneConfig(out=str(tmp_path / "none"), label="topic", model=str(model)))
 
 
+@pytest.mark.slow
 def test_a_training_that_diverges_leaves_no_model(
     finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path, make_model: Callable[..., Path], small_bert: object
 ) -> None:

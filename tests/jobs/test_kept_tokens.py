@@ -122,7 +122,7 @@ def test_a_shard_s_file_holds_what_the_tokenizer_says(runs: Runs, model: str) ->
     ("jobs", "others"),
     [
         ([do_topk, do_diversity], 0),
-        ([do_mixing], 0),
+        pytest.param([do_mixing], 0, marks=pytest.mark.slow),
         pytest.param([do_positions], 0, marks=pytest.mark.slow),
         pytest.param([do_hashing], 0, marks=pytest.mark.slow),
     ],

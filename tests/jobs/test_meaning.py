@@ -184,6 +184,7 @@ def test_a_column_of_languages_gives_translations_and_one_class_is_refused(
         meaning.JOB.run(MeaningConfig.model_validate({**again, "parts": "sentences", "language_column": "tongue"}))
 
 
+@pytest.mark.slow
 def test_one_worker_other_shards_and_lost_partials_give_the_same(
     tmp_path: Path, whole: Path, source: Path, meaning_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,6 +44,7 @@ def test_the_seed_of_random_weights_is_the_run_s_too(tmp_path: Path, small_run: 
     assert model_in("psi", out=out, model="sample") == ("sample", None)
 
 
+@pytest.mark.slow
 def test_psi_measures_the_word_embeddings_of_the_run_s_model(tmp_path: Path, small_run: tuple[Path, Path]) -> None:
     out = shutil.copytree(small_run[0], tmp_path / "run")
     options = {"out": str(out), "static_only": True, "clusters": 2, "cluster_seeds": 1, "workers": 1}

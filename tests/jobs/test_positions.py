@@ -119,6 +119,7 @@ def test_show_prints_the_main_table(whole: Path, capsys: pytest.CaptureFixture[s
         show.JOB.run(ShowConfig(out=str(whole), positions=True, neuron="1:0"))
 
 
+@pytest.mark.slow
 def test_lost_partials_and_one_worker_give_the_same_bits(
     tmp_path: Path, whole: Path, source: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

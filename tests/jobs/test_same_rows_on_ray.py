@@ -14,7 +14,7 @@ from jobs.mine.job import MineConfig
 from jobs.mixing import job as mixing
 from tests.jobs.finished_runs.mixing import mixing_config
 
-pytestmark = pytest.mark.usefixtures("on_ray", "actors")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("on_ray", "actors")]
 
 
 def test_ranges_of_neurons(small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from ops.storage.store import Store
 from tests.jobs.finished_runs.compare import compare_config
 from tests.jobs.finished_runs.main import config
 
+pytestmark = pytest.mark.slow
 SILENT, WIDTH, LAYERS = (1, 5), 12, 2
 
 

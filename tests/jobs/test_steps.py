@@ -91,6 +91,7 @@ def test_a_worker_returns_the_contents_of_an_only_file_alone(tmp_path: Path) -> 
         (run_mixing, {"mixing"}),
     ],
 )
+@pytest.mark.slow
 def test_steps_that_load_a_model_are_done_by_actors(
     watch: Watch, tmp_path: Path, source: Path, model: Path, run: Callable[..., None], steps: set[str]
 ) -> None:

@@ -143,6 +143,7 @@ def test_more_than_twenty_data_sets_are_refused_before_anything_is_scored(
     assert not (tmp_path / "run" / "_partials" / "topk").exists()
 
 
+@pytest.mark.slow
 def test_annotate_covers_them_and_mine_takes_the_winners_of_topk(
     corpus: tuple[str, ...], model: str, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def test_one_call_trains_writes_and_scores(files, tmp_path):
     assert len(lines) == 1 + 4 + 4
 
 
+@pytest.mark.slow
 def test_the_seed_decides(files, tmp_path):
     weights = []
     for place, seed in enumerate((0, 0, 1)):
@@ -60,6 +61,7 @@ def test_the_seed_decides(files, tmp_path):
     assert weights[0] == weights[1] != weights[2]
 
 
+@pytest.mark.slow
 def test_evaluate_only_scores_what_is_there(files, command):
     tags = files["test_tags"][0]
     done = command("train_english", "--evaluate-only", "--test-tags", tags, tags)
@@ -130,6 +132,7 @@ def test_a_treebank_that_cannot_be_trained_on_is_one_line(tmp_path, name, data, 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_narrower_pipeline_is_taken_from_a_teacher(files, tmp_path):
     teacher = tmp_path / "teacher"
     train(TrainEnglishConfig(**files, out=teacher), lambda line: None)

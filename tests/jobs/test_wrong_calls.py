@@ -124,7 +124,7 @@ CASES = {
 
 
 # These start Python as a user does; all others are called in this process.
-AS_A_USER = ("missing file", "unknown flag", "no such part", "model without weights")
+AS_A_USER = ("missing file", "unknown flag")
 # These are called with --dry-run too, which goes the same way: a source, an option, a model, a neuron, a part.
 ALSO_DRY = (
     "truncated parquet",

@@ -115,6 +115,7 @@ def test_all_units_and_all_rotated_axes_score_alike_with_the_same_penalty() -> N
         assert turned == pytest.approx(units, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_rotation_spreads_what_one_unit_knows() -> None:
     one, values = planted(800, 32)
     rotated = rotated_probes(one, values, 0, 1)

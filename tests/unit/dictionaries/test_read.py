@@ -205,6 +205,7 @@ def read_by_name(variables: dict[str, str], *paths: str) -> list[Any]:
     return list(json.loads(done.stdout))
 
 
+@pytest.mark.slow
 def test_a_dictionary_of_the_hub_is_named_by_its_folder(hub: tuple[dict[str, str], Path, list[str]]) -> None:
     variables, root, asked = hub
     standard(root / "org" / "saes" / "blocks.1")
@@ -221,6 +222,7 @@ def test_a_dictionary_of_the_hub_is_named_by_its_folder(hub: tuple[dict[str, str
     assert not any("huge.bin" in path for path in asked), "more was downloaded than the dictionary"
 
 
+@pytest.mark.slow
 def test_a_file_of_the_hub_brings_what_it_needs(hub: tuple[dict[str, str], Path, list[str]]) -> None:
     variables, root, asked = hub
     qwen, _ = qwen_scope(root / "Qwen", 30)

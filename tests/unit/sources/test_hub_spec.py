@@ -39,6 +39,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_sources_on_a_hub(hub: tuple[dict[str, str], Path, list[str]]) -> None:
     variables, root, asked = hub
     for split in ("train", "test", "unsupervised"):
