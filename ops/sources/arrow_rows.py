@@ -62,13 +62,18 @@ def check_schema(path: str, schema: pa.Schema, text_column: str) -> None:
         text_column: the name of the column of the text.
 
     Raises:
-        InputError: there is no such column, a name occurs twice, or the values are neither strings, bytes nor
-            conversations.
+        InputError: there is no such column, a name occurs twice or is not UTF-8, or the values are neither strings,
+            bytes nor conversations.
     """
-    text_column = text_or_chat(schema.names, text_column)
-    require_columns(path, [printable(column) for column in schema.names], text_column)
-    kind = schema.field(text_column).type
-    if not (is_string(kind) or is_bytes(kind) or is_chat(kind)):
+    try:
+        names = schema.names
+        text_column = text_or_chat(names, text_column)
+        require_columns(path, [printable(column) for column in names], text_column)
+        kind = schema.field(text_column).type
+        is_text = is_string(kind) or is_bytes(kind) or is_chat(kind)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: a column's name is not UTF-8 ({one_line(error)}); write the file again") from error
+    if not is_text:
         raise InputError(
             f"{path}: the column {text_column!r} is {one_line(str(kind))}, expected text, or messages with role and "
             "content (or from and value); name the text column with --text-column"
