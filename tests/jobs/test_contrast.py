@@ -178,6 +178,7 @@ def test_texts_of_ones_own(copy: Path, tmp_path: Path, capsys: pytest.CaptureFix
         again(copy, **texts, split="none")
 
 
+@pytest.mark.slow
 def test_cut_off_amid_the_layers_it_goes_on_with_the_rest(
     whole: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,10 +15,12 @@ import torch
 
 from jobs.mine import job as mine_job
 from jobs.mine.job import MineConfig
+from jobs.outputs import job as outputs_job
 from jobs.run import job as run_job
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.penn import PUNCTUATION_TAGS
+from tests.jobs.finished_runs.decoder import outputs_config
 from tests.jobs.finished_runs.main import K, config
 
 
@@ -257,3 +259,8 @@ def test_chance_says_how_many_neurons_show_something_and_how_many_random_sets(sm
             found = {(row["layer"], row["unit"], row["pole"]) for row in sure if row[column] == family}
             assert {(row["n"], row["found"], row["n_sets"]) for row in own} == {(2 * neurons, len(found), 6)}
     assert rows[0]["source"] == rows[0]["family"] == "all"
+
+
+def test_outputs_of_a_model_without_a_head_are_refused(finished: Path) -> None:
+    with pytest.raises(InputError, match=r"--model sample: has no head that scores tokens.* decoders such as gpt2"):
+        outputs_job.JOB.run(outputs_config(finished))

@@ -37,6 +37,7 @@ def weights(model: Classifier) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
 
+@pytest.mark.slow
 def test_a_training_in_pieces_gives_the_same_weights_as_one_in_one_go(facts: ModelFacts, tmp_path: Path) -> None:
     whole = training(facts)
     losses, _ = whole.run(8, None, tmp_path / "whole")
