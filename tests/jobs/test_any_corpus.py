@@ -102,7 +102,7 @@ def write_reviews(path: Path) -> None:
         path.write_text(json.dumps(rows, indent=2))
 
 
-@pytest.fixture(scope="module", params=["windows", "chats"])
+@pytest.fixture(scope="module", params=["windows", pytest.param("chats", marks=pytest.mark.slow)])
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
     """The files of a corpus, and the options with which they are read."""
     folder: Path = tmp_path_factory.mktemp(request.param)

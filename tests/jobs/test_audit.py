@@ -133,6 +133,7 @@ def again(run: Path, **options: Any) -> None:
     audit.JOB.run(AuditConfig.model_validate({"out": str(run), "workers": 1, **options}))
 
 
+@pytest.mark.slow
 def test_cut_off_amid_the_ranges_it_goes_on_with_the_rest(
     planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,7 @@ def test_a_unit_that_moved_is_found(compare_run: tuple[Path, Path], moved_model:
     assert row["euclidean"] < row["manhattan"]
 
 
+@pytest.mark.slow
 def test_against_a_run_that_has_a_fine_tuned_model_alone(
     compare_run: tuple[Path, Path], finetune_run: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -208,6 +209,7 @@ def test_parts_done_again_by_two_workers_have_the_same_rows(compare_run: tuple[P
         assert pq.read_table(out / name).equals(pq.read_table(compare_run[0] / name)), name
 
 
+@pytest.mark.slow
 def test_figures_of_other_units_are_drawn_again(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "run"
     shutil.copytree(compare_run[0], out)

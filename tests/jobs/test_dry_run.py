@@ -147,6 +147,7 @@ def test_of_a_stopped_run_what_is_missing_is_told(
     assert stages(said) == EXPECTED["run"]
 
 
+@pytest.mark.slow
 def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
     look: Callable[..., str], do: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_the_driver_hears_of_sentences_before_their_item_is_done(
     assert sentences_under_way() == 0
 
 
+@pytest.mark.slow
 def test_reading_apart_from_the_work(shared_ray: None) -> None:
     items = [{"n": n} for n in range(4)]
     found = list(fan_out(items, Square, {}, replace(ACTORS, prepare=tripled), name="test"))

@@ -81,6 +81,7 @@ def test_the_same_model_whatever_the_checkpoints_and_another_by_another_seed(
     assert read(tmp_path / "run", "finetune/train") == read(tuned, "finetune/train")
 
 
+@pytest.mark.slow
 def test_shuffled_labels_are_the_training_s_alone(
     finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path
 ) -> None:

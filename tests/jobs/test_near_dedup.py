@@ -122,6 +122,7 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
     assert [row for row in expected if row in rows] == rows
 
 
+@pytest.mark.slow
 def test_small_cuts_change_nothing_where_similarity_is_a_matter_of_degree(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     rng = np.random.default_rng(9)

@@ -42,6 +42,7 @@ def scored(model: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) 
     return out
 
 
+@pytest.mark.slow
 def test_another_number_of_workers_gives_the_same_rows_and_the_trained_model_others(
     scored: Path, model: Path, source: Path, tmp_path: Path
 ) -> None:

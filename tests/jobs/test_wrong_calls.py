@@ -168,8 +168,8 @@ def test_an_out_that_is_no_folder_for_a_run_is_left_alone(
     assert (files / "good.txt").read_text().startswith("The cat")
 
 
-def test_out_is_missing(command: Command, files: Path) -> None:
-    done = command("run", "--corpus", files / "good.txt")
+def test_out_is_missing(call: Command, files: Path) -> None:
+    done = call("run", "--corpus", files / "good.txt")
     assert done.returncode == 2
     assert "--out" in done.stderr.splitlines()[-1]
 

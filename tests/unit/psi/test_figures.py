@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from ops.psi import figures
 from ops.psi.token_types import TYPES
@@ -31,6 +32,7 @@ def test_attention_is_drawn_relative_to_equal_weights() -> None:
     np.testing.assert_allclose(shown, np.where(np.tri(4, dtype=bool), 0.0, np.nan), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_figures_can_be_read() -> None:
     plane = principal_plane(RNG.normal(size=(46, 4)))
     kinds = [TYPES[i % len(TYPES)] for i in range(40)]
