@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s, UInt64s
+from ops.bits import Layout
 from ops.compiled import compiled
-from ops.explain.bits import Layout
 from ops.explain.choose import DECIMALS, Path
 
 

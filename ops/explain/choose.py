@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s, UInt64s
+from ops.bits import shared
 from ops.compiled import compiled
-from ops.explain.bits import shared
 
 DEVIATION = 5.0  # standard deviation of the Gaussian prior of a weight, in log-odds
 DECIMALS = 6  # of weights and scores, so that they do not depend on the machine or on the order of addition
@@ -21,7 +21,7 @@ _REFUSED = 12  # literals without enough evidence, after which the choice ends
 
 
 class Training(NamedTuple):
-    """The sentences from which a card is learned, and M candidate literals, as bits (see `ops.explain.bits`).
+    """The sentences from which a card is learned, and M candidate literals, as bits (see `ops.bits`).
 
     Attributes:
         winners, others: which winners, and which other sentences, are learned from, `[words of winners]`, `[words]`.

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s, places_among
-from ops.explain.bits import are_in, bits_of, picked
+from ops.bits import are_in, bits_of, picked
 from ops.explain.card import Card
 from ops.explain.literal_costs import costs, costs_of_more
 from ops.explain.test_scores import Asked, Calls

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Bools, Float64s, Floats, Int8s, Int32s, Int64s, UInt8s
+from ops.bits import are_in
 from ops.compiled import compiled
-from ops.explain.bits import are_in
 from ops.explain.card import Card, fold_scores
 from ops.explain.training import Lesson
 from ops.sampling import CARD_RESAMPLES

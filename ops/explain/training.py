@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s, UInt64s
+from ops.bits import Layout, one_set, shared
 from ops.compiled import compiled
-from ops.explain.bits import Layout, one_set, shared
 from ops.explain.choose import LEAST_WINNERS, Path, Training, gain_of, grow
 from ops.literals.literal import NEAR
 from ops.sentences.folds import FOLDS

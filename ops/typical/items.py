@@ -8,10 +8,7 @@ from scipy.sparse import csr_array, vstack
 
 from ops.arrays import Bools, Float64s, Int64s, places_among
 from ops.literals.find import Literals
-from ops.literals.incidence import incidence, occurrences
 from ops.literals.word_keys import LEAST_DOCUMENTS, distinct_keys
-from ops.patterns.occurrences import Occurrences
-from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.shards import spans
 from ops.typical.strata import Cells, Strata
@@ -57,12 +54,21 @@ class Winners:
         document: the codes of their documents, ascending, `[winners]`.
         first_half: which belong to folds 0 to 4, `[winners]`.
         literals: which literals of the pool each has, `[winners, L]`.
+        strata: their strata.
     """
 
     rows: Int64s
     document: Int64s
     first_half: Bools
     literals: csr_array
+    strata: Strata
+
+    def having(self, literal: int) -> Bools:
+        """Return which winners have a literal, `[winners]`."""
+        winner = np.repeat(np.arange(len(self.rows)), np.diff(self.literals.indptr))
+        has = np.zeros(len(self.rows), np.bool_)
+        has[winner[self.literals.indices == literal]] = True
+        return has
 
 
 class ItemCounter:
@@ -91,6 +97,7 @@ class ItemCounter:
         # The last row is that of an item that no baseline sentence has.
         nothing = csr_array((1, self._cells.size), dtype=np.int32)
         self._counts = vstack((*self._count_literals(matrix, np.flatnonzero(asked)), of_words, nothing), "csr")
+        self._nothing = self._counts.shape[0] - 1
 
     def find(self, winners: Winners, hypotheses: int) -> Items:
         """Return the items that at least four winners of four documents have, and more of them than chance explains.
@@ -103,29 +110,30 @@ class ItemCounter:
             winners: the winners.
             hypotheses: the number of items over which false discovery rates are computed.
         """
-        strata = Strata.make(self._cells, winners.rows, places_among(self._baseline, winners.rows)[1])
-        by_literal = winners.literals.T.tocsr()
-        key, literal, having = self._frequent(winners, by_literal)
+        strata, (key, literal, has) = winners.strata, self._frequent(winners)
         deviations = MORE_DEVIATIONS if 3 * len(key) <= hypotheses else DEVIATIONS
-        shares = strata.count(self._counts[self._rows(key, literal)], having) / strata.sizes
+        shares = strata.count(self._counts, self._rows(key, literal), has) / strata.sizes
         weight = np.bincount(strata.of, minlength=len(strata.sizes)).astype(np.float64)
         expected = shares @ weight
         variance = expected - np.square(shares) @ weight
-        size = np.diff(having.indptr)
         label = np.where(literal >= 0, self._known[literal], -1)
         # Of a label, chances are among sentences that have its key, which is looked at below.
-        far = np.flatnonzero((size > expected + deviations * np.sqrt(np.maximum(variance, 0))) | (label >= 0))
-        key, literal, label, shares = key[far], literal[far], label[far], shares[far]
-        has = having[far].toarray() > 0
+        far = np.flatnonzero((has.sum(1) > expected + deviations * np.sqrt(np.maximum(variance, 0))) | (label >= 0))
+        key, literal, label, shares, has = key[far], literal[far], label[far], shares[far], has[far]
         counted = np.ones_like(has)
         for number in np.unique(label[label >= 0]).tolist():
-            have_key = by_literal[[number]]
-            sentences = strata.count(self._counts[[self._row[number]]], have_key)[0]
+            have_key = winners.having(number)
+            sentences = strata.count(self._counts, self._row[[number]], have_key[None])[0]
             shares[label == number] *= strata.sizes / np.maximum(sentences, 1)
-            counted[label == number] = have_key.toarray() > 0
+            counted[label == number] = have_key
         chance = np.where(counted, shares[:, strata.of], 0.0)
         least = chance.sum(1) + deviations * np.sqrt((chance * (1 - chance)).sum(1))
         return Items(key, literal, has, counted, chance).take(np.flatnonzero(has.sum(1) > least))
+
+    def winners(self, rows: Int64s, document: Int64s, first_half: Bools, literals: csr_array) -> Winners:
+        """Return winners by document, given what `Winners` describes."""
+        strata = Strata.make(self._cells, rows, places_among(self._baseline, rows)[1])
+        return Winners(rows, document, first_half, literals, strata)
 
     def chance_of_any(self, winners: Winners, sentences: Int64s, has: Bools) -> Float64s:
         """Return the probability that each winner has any of several items, `[winners]`.
@@ -135,34 +143,40 @@ class ItemCounter:
             sentences: the baseline sentences that have any of the items, as indices into the baseline.
             has: which winners have any of them.
         """
-        strata = Strata.make(self._cells, winners.rows, places_among(self._baseline, winners.rows)[1])
-        counts = np.bincount(self._cells.of(self._baseline[sentences]), minlength=self._cells.size)
-        own = strata.count(csr_array(counts[None]), csr_array(has[None].astype(np.int8)))[0]
+        strata, cells = winners.strata, self._cells.of(self._baseline[sentences])
+        before = np.concatenate(([0], np.cumsum(np.bincount(cells, minlength=self._cells.size))))
+        own = before[strata.stop] - before[strata.first] + has[strata.further].astype(np.int64) @ strata.of_further
         return np.asarray((own / strata.sizes)[strata.of])
 
-    def _frequent(self, winners: Winners, by_literal: csr_array) -> tuple[Int64s, Int64s, csr_array]:
-        """Return the key and the literal of each item of enough winners and documents, and the winners that have it.
+    def _frequent(self, winners: Winners) -> tuple[Int64s, Int64s, Bools]:
+        """Return the key and the literal of each item of enough winners and documents, and which winners have it.
 
         The latter are `[items, winners]`.
         """
-        key, sentence = distinct_keys(self.view.words(winners.rows), self._names)
+        key, winner = distinct_keys(self.view.words(winners.rows), self._names)
         first = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
-        words = Sequences(sentence.astype(np.int32), np.append(first, len(key)))
-        found = occurrences(by_literal)
-        literals = Sequences(found.sentences, found.offsets)
-        often = np.flatnonzero(words.lengths >= LEAST_WINNERS)
-        listed = np.flatnonzero(self.is_item & (literals.lengths >= LEAST_WINNERS))
-        having = Sequences.concatenate([words.take(often), literals.take(listed)])
+        size = np.diff(np.append(first, len(key)))
+        often = np.flatnonzero(size >= LEAST_WINNERS)
+        of_literals = winners.literals.indices
+        listed = np.flatnonzero(self.is_item & (np.bincount(of_literals, minlength=len(self.is_item)) >= LEAST_WINNERS))
         keys = np.concatenate((key[first[often]], np.full(len(listed), -1)))
         numbers = np.concatenate((np.full(len(often), -1), listed))
-        enough = np.flatnonzero(documents_of(having, winners.document) >= LEAST_DOCUMENTS)
-        having = having.take(enough)
-        return keys[enough], numbers[enough], incidence(Occurrences(having.items, having.offsets), len(winners.rows))
+        has = np.zeros((len(keys), len(winners.rows)), np.bool_)
+        item = np.repeat(np.where(size >= LEAST_WINNERS, np.cumsum(size >= LEAST_WINNERS) - 1, -1), size)
+        has[item[item >= 0], winner[item >= 0]] = True
+        number = np.full(len(self.is_item), -1)
+        number[listed] = np.arange(len(often), len(keys))
+        item, winner = number[of_literals], np.repeat(np.arange(len(has.T)), np.diff(winners.literals.indptr))
+        has[item[item >= 0], winner[item >= 0]] = True
+        starts = np.flatnonzero(np.append(True, winners.document[1:] != winners.document[:-1])[: len(has.T)])
+        documents = np.logical_or.reduceat(has, starts, axis=1).sum(1) if has.size else np.zeros(len(has))
+        enough = np.flatnonzero(documents >= LEAST_DOCUMENTS)
+        return keys[enough], numbers[enough], has[enough]
 
     def _rows(self, key: Int64s, literal: Int64s) -> Int64s:
         """Return the row of each item in the counts."""
         place, is_there = places_among(self._keys, key)
-        found = np.where(literal >= 0, self._row[literal], -1)
+        found = np.where(literal >= 0, self._row[literal], self._nothing)
         found[is_there] = self._row.max(initial=-1) + 1 + place
         return found
 
@@ -188,18 +202,3 @@ class ItemCounter:
         )
         for start, stop in spans(len(asked), _LITERALS):
             yield matrix[asked[start:stop]].astype(np.int32) @ cells
-
-
-def documents_of(having: Sequences, document: Int64s) -> Int64s:
-    """Return from how many documents the winners of each list come, `[lists]`; the lists are ascending and not empty.
-
-    Args:
-        having: the winners of each list, as indices.
-        document: the document of each winner, ascending.
-    """
-    if not len(having):
-        return np.zeros(0, np.int64)
-    own = document[having.items]
-    is_new = np.append(True, own[1:] != own[:-1])[: len(own)]
-    is_new[having.offsets[:-1]] = True
-    return np.asarray(np.add.reduceat(is_new.astype(np.int64), having.offsets[:-1]))

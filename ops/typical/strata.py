@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from ops.arrays import Bools, Float64s, Int64s
+from ops.arrays import Bools, Float64s, Int32s, Int64s, Integers
+from ops.compiled import compiled
 from ops.mine.held_out_sets import WIDTHS
 from ops.sentences.store import SentenceStore
 
@@ -37,7 +38,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Strata:
-    """The strata of a set of winners, S in all.
+    """The strata of a set of winners, one for each cell of a winner, S in all.
 
     A winner's stratum has its data set and its length in words. If fewer than 50 baseline sentences of it are not
     winners, the lengths are those of the same bucket of 2, 4, 8 or 16 words, as in `ops.mine.held_out_sets`, or else
@@ -45,16 +46,18 @@ class Strata:
 
     Attributes:
         of: the index of each winner's stratum, `[winners]`.
+        first, stop: the cells of each stratum, which are adjacent, `[S]`.
         sizes: number of sentences of each stratum, `[S]`.
         further: the winners that are not in the baseline, by index.
-        of_cells, of_further: which strata contain each cell, and each of these winners, `[cells, S]`, `[further, S]`.
+        of_further: which strata contain each of these winners, `[further, S]`.
     """
 
     of: Int64s
+    first: Int64s
+    stop: Int64s
     sizes: Int64s
     further: Int64s
-    of_cells: csr_array
-    of_further: csr_array
+    of_further: Bools
 
     @classmethod
     def make(cls, cells: Cells, rows: Int64s, in_baseline: Bools) -> "Strata":
@@ -72,22 +75,39 @@ class Strata:
             first[is_open], stop[is_open] = begin[is_open], end[is_open]
             others = (cells.before - won)[end] - (cells.before - won)[begin]
             is_open &= others < LEAST_OTHERS
-        (first, stop), stratum = np.unique(np.stack((first, stop)), axis=1, return_inverse=True)
-        both = cells.before + beyond
-        ends = np.concatenate(([0], np.cumsum(stop - first)))
-        inside = np.arange(ends[-1]) + np.repeat(first - ends[:-1], stop - first)
-        of_cells = csr_array((np.ones(len(inside)), inside, ends), (len(first), cells.size)).T.tocsr()
-        sizes = both[stop] - both[first]
-        return cls(np.asarray(stratum).ravel()[which], sizes, further, of_cells, of_cells[cell[further]])
+            if not is_open.any():
+                break
+        both, beyond_baseline = cells.before + beyond, cell[further][:, None]
+        of_further = (first <= beyond_baseline) & (beyond_baseline < stop)
+        return cls(which, first, stop, both[stop] - both[first], further, of_further)
 
-    def count(self, counts: csr_array, having: csr_array) -> Float64s:
+    def count(self, counts: csr_array, rows: Int64s, has: Bools) -> Float64s:
         """Return how many sentences of each stratum have each of some items, `[items, S]`.
 
         Args:
-            counts: how many baseline sentences of each cell have each item, `[items, cells]`.
-            having: which winners have each item, `[items, winners]`.
+            counts: how many baseline sentences of each cell have each item, `[all items, cells]`.
+            rows: the row of each of these items in `counts`, `[items]`.
+            has: which winners have each of them, `[items, winners]`.
         """
-        found = counts @ self.of_cells
+        found = _count(counts.indptr, counts.indices, counts.data, rows, self.first, self.stop, counts.shape[1])
         if len(self.further):
-            found = found + having[:, self.further] @ self.of_further
-        return np.asarray(found.toarray())
+            found += has[:, self.further].astype(np.float64) @ self.of_further
+        return found
+
+
+@compiled
+def _count(
+    starts: Integers, cells: Integers, counts: Int32s, rows: Int64s, first: Int64s, stop: Int64s, size: int
+) -> Float64s:  # fmt: skip
+    """Return sums of the counts of some rows of a sparse matrix over ranges of its columns, `[rows, ranges]`."""
+    found = np.empty((rows.size, first.size))
+    before = np.zeros(size + 1)
+    for number, row in enumerate(rows):
+        before[:] = 0
+        for pair in range(starts[row], starts[row + 1]):
+            before[cells[pair] + 1] = counts[pair]
+        for cell in range(size):
+            before[cell + 1] += before[cell]
+        for own in range(first.size):
+            found[number, own] = before[stop[own]] - before[first[own]]
+    return found

@@ -12,7 +12,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import rel_entr  # type: ignore[import-untyped]
 
-from ops.arrays import Bools, Float64s, Int8s, Int64s
+from ops.arrays import Bools, Float64s, Int8s, Int64s, UInt64s
+from ops.bits import as_bits, shared
+from ops.compiled import compiled
 from ops.literals.like_words import LikeWords
 from ops.literals.literal import NEAR, Literal
 from ops.literals.word_keys import words_of
@@ -103,7 +105,7 @@ class Typical:
         """
         order = np.argsort(self._document[rows], kind="stable")
         own = rows[order]
-        winners = Winners(own, self._document[own], self._fold[own] < HALF, literals[order])
+        winners = self._counter.winners(own, self._document[own], self._fold[own] < HALF, literals[order])
         items = self._counter.find(winners, self.hypotheses)
         if not len(items.key):
             return winners, []
@@ -253,15 +255,20 @@ def first_of_copies(has: Bools) -> Int64s:
     Args:
         has: which winners have each item, `[items, winners]`.
     """
-    ones = has.astype(np.float32)
-    both = (ones @ ones.T).astype(np.float64)
-    size = np.diag(both)
-    near = both >= NEAR * (size[:, None] + size - both)
-    is_copy = np.zeros(len(has), np.bool_)
-    for index in range(len(has)):
-        if not is_copy[index]:
-            is_copy[index + 1 :] |= near[index, index + 1 :]
-    return np.flatnonzero(~is_copy)
+    return np.flatnonzero(_are_first(as_bits(has), NEAR))
+
+
+@compiled
+def _are_first(bits: UInt64s, least: float) -> Bools:
+    """Return which sets, strongest first, are no near-copies (Jaccard of `least`) of stronger ones that are none."""
+    both = shared(bits, bits)
+    first = np.ones(len(bits), np.bool_)
+    for own in range(len(bits)):
+        for other in range(own):
+            if first[other] and both[own, other] >= least * (both[own, own] + both[other, other] - both[own, other]):
+                first[own] = False
+                break
+    return first
 
 
 def say_more(entries: Sequence[Entry]) -> list[bool]:

@@ -21,7 +21,7 @@ BENCH = sorted((ROOT / "bench").glob("*.py"))
 FLOORS = {
     "ops": (
         {"arrays", "errors", "clock", "compiled", "reloaded_pipeline", "schema"},
-        {"hashing", "cluster_address"},
+        {"bits", "hashing", "cluster_address"},
         {"penn", "sampling"},
         {"penn_names", "shards"},
         {"storage", "reducers", "model", "statistics"},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from ops.arrays import Bools
-from ops.explain.bits import Layout
+from ops.bits import Layout
 from ops.explain.choose import best_threshold, fit, gain_of
 from ops.explain.training import Candidates, Lesson, Sentences
 from ops.statistics.association import signed_g2

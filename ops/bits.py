@@ -91,6 +91,15 @@ def are_in(bits: UInt64s) -> Bools:
     return np.unpackbits(bits.view(np.uint8), axis=-1, bitorder="little").view(np.bool_)
 
 
+def as_bits(has: Bools) -> UInt64s:
+    """Return sets of n sentences as bits, `[sets, ceil(n / 64)]`, given which of them each set has, `[sets, n]`."""
+    sets, n = has.shape
+    packed = np.packbits(has, axis=1, bitorder="little")
+    padded = np.zeros((sets, -(-n // 64) * 8), np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded.view(np.uint64)
+
+
 @compiled
 def _ones(word: np.uint64) -> np.uint64:
     """Return the number of bits of a word that are 1."""

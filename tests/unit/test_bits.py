@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.explain.bits import Layout, are_in, bits_of, one_set, picked, shared
+from ops.bits import Layout, are_in, bits_of, one_set, picked, shared
 from ops.explain.card import Card, fold_scores
 from ops.literals.incidence import count_by_fold, occurrences
 from tests.unit.explain.score_cards_by_hand import matrix
