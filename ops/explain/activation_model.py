@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from ops import sampling
 from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
-from ops.literals.incidence import count_by_fold
+from ops.literals.incidence import count_by_fold, having
 from ops.literals.literal import NEAR
 from ops.statistics.resampling import Resampling, percentile_interval
 
@@ -160,7 +160,7 @@ class ActivationFitter:
         self._squares, self._least = squares[self._places], least[self._places]
 
     def _make_column(self, literal: int) -> _Column:
-        part, column = self._parts[:, self._number[literal]], self._matrix[[literal]].toarray()[0]
+        part, column = self._parts[:, self._number[literal]], having(self._matrix, literal).astype(np.float64)
         fit = self._together(np.flatnonzero(column[: self._fit]))
         values = column[: self.n_train] - self._basis[: self.n_train] @ part
         copies = self._copies(literal)
@@ -175,7 +175,7 @@ class ActivationFitter:
 
     def _copies(self, literal: int) -> Int64s:
         """Return the near-copies of a literal on the training sentences, including itself unless it has none."""
-        sentences = self._matrix[[literal]].indices
+        sentences = np.flatnonzero(having(self._matrix, literal))
         together = self._together(sentences[sentences < self.n_train])
         union = self._support[literal] + self._support - together
         return np.flatnonzero((together > 0) & (together >= NEAR * union))

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Bools, Float64s, Floats, Int8s, Int32s, Int64s, UInt8s
-from ops.bits import are_in
 from ops.compiled import compiled
 from ops.explain.card import Card, fold_scores
 from ops.explain.training import Lesson
@@ -46,18 +46,18 @@ class Calls:
     winners: Float64s
     more: float
 
-    @property
+    @cached_property
     def f1(self) -> Ratio:
         """F1 at the corpus's own rate of winners."""
         return Ratio.of(self.documents, 2 * self.hits, self.called + self.winners, self.more)
 
-    @property
+    @cached_property
     def precision(self) -> Ratio:
         """The share of the called sentences that are winners; NaN if nothing is called."""
         more = self.more if self.called.any() else 0.0
         return Ratio.of(self.documents, self.hits, self.called, more)
 
-    @property
+    @cached_property
     def recall(self) -> Ratio:
         """The share of the winners that are called winners."""
         return Ratio.of(self.documents, self.hits, self.winners)
@@ -98,20 +98,16 @@ class Asked:
     @classmethod
     def of(cls, lesson: Lesson, cards: Sequence[Sequence[Card]]) -> "Asked":
         """Ask the cards of each size, of which there is one for each fold."""
-        winner, document, fold, scores, called = [], [], [], [], []
-        own = lesson.candidates
-        for is_winner, some, bits in ((False, lesson.others, own.of_others), (True, lesson.winners, own.of_winners)):
-            kept = are_in(some.used)
-            winner.append(np.full(int(kept.sum()), is_winner))
-            document.append(some.document[kept])
-            fold.append(some.fold[kept])
-            thresholds = np.array([[card.threshold for card in of_folds] for of_folds in cards])
-            scores.append(fold_scores(cards, bits, some.layout)[:, kept])
-            called.append(scores[-1] >= thresholds[:, fold[-1]])
-        return cls(
-            np.concatenate(winner), np.concatenate(document), np.concatenate(fold), lesson.each,
-            np.concatenate(scores, 1), np.concatenate(called, 1),
+        own, parts = lesson.candidates, (lesson.others, lesson.winners)
+        winner, document, fold = lesson.asked
+        scores = np.concatenate(
+            [
+                fold_scores(cards, bits, some.layout)[:, some.places]
+                for some, bits in zip(parts, (own.of_others, own.of_winners), strict=True)
+            ], 1
         )  # fmt: skip
+        thresholds = np.array([[card.threshold for card in of_folds] for of_folds in cards])
+        return cls(winner, document, fold, lesson.each, scores, scores >= thresholds[:, fold])
 
     def calls(self) -> list[Calls]:
         """Return what the cards of each size call winners."""
@@ -155,8 +151,8 @@ class Asked:
             if known.any()
             else math.nan
         )
-        documents = len(np.unique(self.document[self.winner]))
-        if draws is None or math.isnan(value) or documents < LEAST_DOCUMENTS:
+        documents = 0 if draws is None or math.isnan(value) else len(np.unique(self.document[self.winner]))
+        if draws is None or documents < LEAST_DOCUMENTS:
             return Ranked(Interval(value, math.nan, math.nan), area)
         drawn = _drawn_sums(kind, self.document % len(draws), draws, 2 * FOLDS * levels)
         again_others, again = drawn.reshape(2, FOLDS, levels, -1).astype(np.float64)

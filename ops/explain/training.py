@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int8s, Int32s, Int64s, UInt64s
-from ops.bits import Layout, one_set, shared
+from ops.bits import Layout, are_in, one_set, shared
 from ops.compiled import compiled
 from ops.explain.choose import LEAST_WINNERS, Path, Training, gain_of, grow
 from ops.literals.literal import NEAR
@@ -19,8 +20,7 @@ NEARLY = 2.0
 MOST_NUISANCE = 3  # maximum number of nuisance literals on a card
 
 
-@dataclass(frozen=True)
-class Candidates:
+class Candidates(NamedTuple):
     """M literals from which cards are chosen.
 
     Attributes:
@@ -61,6 +61,11 @@ class Sentences:
         used = one_set(layout.place, layout.words)
         return cls(layout, used, layout.values(document, -1), layout.values(fold))
 
+    @cached_property
+    def places(self) -> Int64s:
+        """The bits of the sentences that count, ascending."""
+        return np.flatnonzero(are_in(self.used))
+
     def without(self, places: Int64s) -> "Sentences":
         """Return the same sentences, of which those with these bits do not count."""
         return replace(self, used=self.used & ~one_set(places, self.layout.words))
@@ -89,9 +94,7 @@ class Lesson:
     def __init__(self, winners: Sentences, others: Sentences, each: float, candidates: Candidates) -> None:
         self.winners, self.others, self.each, self.candidates = winners, others, each, candidates
         self._document = np.unique(winners.document, return_inverse=True)[1]
-        of_folds = [np.ascontiguousarray(candidates.of_others[:, others.layout.fold(fold)]) for fold in range(FOLDS)]
-        both = [shared(of_fold, of_fold) for of_fold in of_folds]
-        self._both = np.stack([*both, np.sum(both, 0)])
+        self._both = _shared_by_fold(candidates.of_others, others.layout.starts)
         self.near = _near(self._both, -1, np.arange(len(candidates.nuisance)), NEAR)
 
     def learn(self, without: int, allowed: Bools | None = None, most: int = 6) -> Path | None:
@@ -104,19 +107,19 @@ class Lesson:
             allowed: which candidates may be chosen, `[M]`; by default all.
             most: maximum number of literals that are not nuisance.
         """
-        own, winners, others = self.candidates, self.winners.training(without), self.others.training(without)
+        winners, others, own = self.winners.training(without), self.others.training(without), self.candidates
         if not winners.any() or not others.any():
             return None
-        some = np.flatnonzero(own.listed[without])
-        known = np.where(own.known[some] < 0, -1, np.searchsorted(some, own.known[some]))
-        given = Training(
-            winners, others, own.of_winners[some], own.of_others[some], self.each, known, own.nuisance[some],
-            _near(self._both, without, some, NEAR), own.plainness[some], own.cost[some, without],
-            self._document,
-        )  # fmt: skip
-        every = np.ones(len(some), np.bool_) if allowed is None else allowed[some]
-        path = grow(given, every, MOST_NUISANCE, most)
-        return path._replace(literals=some[path.literals])
+        every = np.ones(len(own.nuisance), np.bool_) if allowed is None else allowed
+        return _learn(winners, others, own, self.each, self._both, self._document, without, every, most, NEAR)
+
+    @cached_property
+    def asked(self) -> tuple[Bools, Int64s, Int8s]:
+        """Of the others and then the winners: which are winners, and their documents and folds."""
+        parts = (self.others, self.winners)
+        winner = np.repeat([False, True], [len(some.places) for some in parts])
+        document, fold = ([getattr(some, name)[some.places] for some in parts] for name in ("document", "fold"))
+        return winner, np.concatenate(document), np.concatenate(fold)
 
     @cached_property
     def by_fold(self) -> tuple[Int64s, Int64s, Int64s]:
@@ -128,6 +131,35 @@ class Lesson:
         ]
         sizes = [some.layout.of_folds(some.used[None])[:, 0] for some in parts]
         return having[0], having[1], np.stack(sizes, 1)
+
+
+@compiled
+def _learn(
+    winners: UInt64s, others: UInt64s, own: Candidates, each: float, both: Int64s, document: Int64s, without: int,
+    allowed: Bools, most: int, least: float,
+) -> Path:  # fmt: skip
+    """Return the cards that are learned from these winners and others, as `Lesson.learn` describes."""
+    some = np.flatnonzero(own.listed[without])
+    known = own.known[some]
+    given = Training(
+        winners, others, own.of_winners[some], own.of_others[some], each,
+        np.where(known < 0, -1, np.searchsorted(some, known)), own.nuisance[some], _near(both, without, some, least),
+        own.plainness[some], own.cost[some, without], document,
+    )  # fmt: skip
+    path = grow(given, allowed[some], MOST_NUISANCE, most)
+    return Path(some[path.literals], path.ends, path.beta, path.threshold)
+
+
+@compiled
+def _shared_by_fold(bits: UInt64s, starts: Int64s) -> Int64s:
+    """Return how many sentences of each fold, and of all, each two sets share, `[folds + 1, sets, sets]`."""
+    folds, sets = starts.size - 1, len(bits)
+    counts = np.zeros((folds + 1, sets, sets), np.int64)
+    for fold in range(folds):
+        of_fold = np.ascontiguousarray(bits[:, starts[fold] : starts[fold + 1]])
+        counts[fold] = shared(of_fold, of_fold)
+        counts[folds] += counts[fold]
+    return counts
 
 
 @compiled
