@@ -1,6 +1,6 @@
 """Families of neurons: neurons whose activations correlate are one finding, represented by the best of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
-from ops.compare.activation_vectors import unit_vectors
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole
 
 LEAST_CORRELATION = 0.6
@@ -39,32 +38,17 @@ class Pairs:
         )
 
 
-def correlated_pairs(activations: Float32s, first: int, stop: int, least: float = LEAST_CORRELATION) -> Pairs:
+def vector_pairs(vectors: Float32s, first: int, stop: int, least: float = LEAST_CORRELATION) -> Pairs:
     """Return the pairs of each neuron of a block with all other neurons whose activations correlate with its own.
 
     Args:
-        activations: the activations of all neurons, ordered by the neurons' numbers, `[n, neurons]`.
+        vectors: the `unit_vectors` of all neurons' activations, ordered by the neurons' numbers, `[neurons, n]`.
         first, stop: the block's neurons, from number `first` up to but excluding `stop`.
         least: minimum absolute correlation of a pair.
     """
-    starts = range(0, activations.shape[1], _UNITS)
-    blocks = ((start, unit_vectors(activations[:, start : start + _UNITS])) for start in starts)
-    return _pairs(unit_vectors(activations[:, first:stop]), first, blocks, least)
-
-
-def vector_pairs(vectors: Float32s, first: int, stop: int, least: float = LEAST_CORRELATION) -> Pairs:
-    """Return what `correlated_pairs` returns, given the `unit_vectors` of all neurons, `[neurons, n]`.
-
-    The vectors need not be recomputed for each block.
-    """
-    blocks = ((start, vectors[start : start + _UNITS]) for start in range(0, len(vectors), _UNITS))
-    return _pairs(vectors[first:stop], first, blocks, least)
-
-
-def _pairs(own: Float32s, first: int, blocks: Iterable[tuple[int, Float32s]], least: float) -> Pairs:
     parts = []
-    for start, vectors in blocks:
-        correlation = own @ vectors.T
+    for start in range(0, len(vectors), _UNITS):
+        correlation = vectors[first:stop] @ vectors[start : start + _UNITS].T
         neuron, other = np.nonzero(np.abs(correlation) >= least)
         r = np.clip(correlation[neuron, other], -1.0, 1.0)
         neuron, other = neuron + first, other + start

@@ -3,7 +3,7 @@ import pytest
 
 from ops.compare.activation_vectors import unit_vectors
 from ops.explain import families as module
-from ops.explain.families import Pairs, correlated_pairs, families, vector_pairs
+from ops.explain.families import Pairs, families, vector_pairs
 
 RNG = np.random.default_rng(0)
 NEURONS, N = 60, 200
@@ -19,11 +19,12 @@ def activations() -> np.ndarray:
 
 
 VALUES = activations()
+VECTORS = unit_vectors(VALUES)
 
 
 def all_pairs(least: float = 0.6, block: int = 25) -> Pairs:
     stops = range(0, NEURONS, block)
-    return Pairs.joined([correlated_pairs(VALUES, a, min(a + block, NEURONS), least) for a in stops])
+    return Pairs.joined([vector_pairs(VECTORS, a, min(a + block, NEURONS), least) for a in stops])
 
 
 @pytest.mark.parametrize("least", [0.0, 0.6, 0.9])
@@ -37,7 +38,7 @@ def test_pairs_are_those_of_numpy(least: float, monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_array_equal(pairs.other, other)
     np.testing.assert_allclose(pairs.correlation, expected[neuron, other], atol=1e-5)
     assert np.abs(pairs.correlation).max() <= 1
-    same = vector_pairs(unit_vectors(VALUES), 0, NEURONS, least)
+    same = vector_pairs(VECTORS, 0, NEURONS, least)
     np.testing.assert_array_equal(same.other, pairs.other)
 
 
