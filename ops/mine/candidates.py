@@ -52,11 +52,7 @@ def least_supports(share: float, sizes: Int64s, min_count: int) -> Int64s:
 
 
 def mine_candidates(
-    sets: SentenceSets,
-    kinds: Iterable[PatternKind],
-    min_count: int,
-    whole: Int64s | None = None,
-    halves: bool = False,
+    sets: SentenceSets, kinds: Iterable[PatternKind], min_count: int, whole: Int64s | None = None, halves: bool = False
 ) -> pa.Table:
     """Mine the frequent patterns of sets of sentences, and return a row of `SCHEMA` for each set and pattern.
 
@@ -64,7 +60,6 @@ def mine_candidates(
     these sentences have it.
 
     Args:
-        sets: the sets.
         kinds: the kinds of patterns to mine, with their minimum shares.
         min_count: minimum number of sentences that must have a pattern, whatever their share.
         whole: the numbers of the sets whose patterns need only be frequent in the complete set; None: all.
@@ -127,10 +122,7 @@ class Candidates:
 def of_kind(table: pa.Table, kind: str, number: Int64s) -> pa.Table:
     """Return the rows of one kind and some sets, which were mined together."""
     chosen = pc.and_(pc.equal(table["kind"], kind), pc.is_in(table["set"], pa.array(number, pa.int32())))
-    rows = np.flatnonzero(chosen.to_numpy())
-    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
-        return table.slice(rows[0], len(rows))
-    return table.take(rows)
+    return table.filter(chosen)
 
 
 def read_candidates(rows: pa.Table, number: Int64s) -> Candidates:

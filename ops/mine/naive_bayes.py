@@ -7,21 +7,24 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float64s, Int32s, Int64s
+from ops.arrays import Float64s, Int32s, Int64s, Integers
 from ops.compiled import compiled
 from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import from_keys, to_keys
+from ops.mine.held_out_sets import LikeRows
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.pattern_rows import pattern_findings
 from ops.mine.profile_rows import value_findings
 from ops.mine.properties import Profiler, Property
-from ops.mine.sentence_sets import SentenceSets
+from ops.mine.sentence_sets import SentenceSets, spans_within
 from ops.mine.value_counts import occurrences_of
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.statistics.association import place_in_group
+from ops.statistics.like_area import LikeArea, like_area
 
 TOP = 25
+_MOST_WANTED = 1_000_000  # sentences scored at once
 
 
 @dataclass(frozen=True)
@@ -49,24 +52,16 @@ class NaiveBayes:
 
     @classmethod
     def learn(
-        cls,
-        candidates: pa.Table,
-        kinds: Mapping[str, PatternKind],
-        baseline: Baseline,
-        sets: SentenceSets,
-        profiler: Profiler,
-        least: int,
-        half: int | None = None,
-        top: int = TOP,
-    ) -> Self:
+        cls, candidates: pa.Table, kinds: Mapping[str, PatternKind], baseline: Baseline, sets: SentenceSets,
+        profiler: Profiler, least: int, half: int | None = None, top: int = TOP,
+    ) -> Self:  # fmt: skip
         """Choose the strongest patterns of each kind and values of each property: those with the highest positive g2.
 
         Args:
             candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
-            kinds: the kinds of patterns that were mined.
+            kinds, profiler: the kinds of patterns that were mined, and the properties.
             baseline: counts over the baseline from which the sets are learned.
             sets: the sets' training sentences.
-            profiler: counts the properties.
             least: minimum number of sentences of a set with a pattern or value.
             half: the half of the documents, 0 or 1, to which `baseline` and `sets` are limited; None if they are not.
             top: maximum number of patterns of a kind, and of values of a property, for each set.
@@ -145,6 +140,35 @@ def strongest_values(
             return occurrences_of(own.codes(profiler.select(rows)), which, len(own.values))
 
         yield Features(Sequences(findings.item.astype(np.int32), offsets), np.log(findings.lift), of_rows)
+
+
+def score_sets(
+    classifier: NaiveBayes, held_out: Sequences, others: LikeRows, documents: Integers, most_wanted: int = _MOST_WANTED
+) -> list[LikeArea]:
+    """Return, for each set, the area under the ROC curve of its held-out sentences against similar other sentences.
+
+    Sentences are ranked by their evidence for the set (see `NaiveBayes.evidence`).
+
+    Args:
+        classifier: the classifier of all sets, learned from their training sentences.
+        held_out: the rows of each set's held-out sentences, which were not used for learning.
+        others: similar rows outside each set, from which the held-out sentences are distinguished.
+        documents: the document of each row of the store.
+        most_wanted: maximum number of sentences, counting repetitions, that are processed at once.
+    """
+    areas: list[LikeArea] = []
+    for start, stop in spans_within(held_out.offsets + others.rows.offsets, most_wanted):
+        sides = []
+        for sets in (held_out, others.rows):
+            some = sets.take(np.arange(start, stop))
+            rows, items = np.unique(some.items, return_inverse=True)
+            wanted = Sequences(items.astype(np.int32), some.offsets)
+            columns = classifier.evidence(start, rows.astype(np.int64), wanted), np.asarray(documents)[some.items]
+            sides += [np.split(column, some.offsets[1:-1]) for column in columns]
+        for number, (above, of_above, below, of_below) in enumerate(zip(*sides, strict=True), start):
+            winners = slice(*held_out.offsets[number : number + 2])
+            areas.append(like_area(above, below, others.first[winners], others.stop[winners], of_above, of_below))
+    return areas
 
 
 @compiled

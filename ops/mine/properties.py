@@ -10,7 +10,7 @@ from ops.arrays import Bools, Int32s, Int64s, Integers
 from ops.forms.annotated import Annotated, Vocabulary
 from ops.forms.clauses import Clauses
 from ops.forms.forms import NAMES, NEED_TAGS, Forms
-from ops.mine.value_counts import ValueCounts, count_in_sets, count_support, distinct_values
+from ops.mine.value_counts import ValueCounts, count_in_sets, distinct_values
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
@@ -112,13 +112,9 @@ class Property:
 
 
 def one_value(
-    name: str,
-    values: Sequence[str],
-    codes: Callable[[Selection], Integers],
-    *,
-    rare_left_out: bool = False,
+    name: str, values: Sequence[str], codes: Callable[[Selection], Integers], rare_left_out: bool = False,
     is_nuisance: bool = False,
-) -> Property:
+) -> Property:  # fmt: skip
     """Return a property with at most one value for each sentence; code -1 means none."""
 
     def sequences(selection: Selection) -> Sequences:
@@ -139,9 +135,7 @@ def values_within(name: str, values: Sequence[str], codes: Callable[[Selection],
 
 
 class Profiler:
-    """Counts the properties of sentences.
-
-    These properties are counted:
+    """Counts the properties of sentences:
 
     - `dataset` and each metadata key: sentences, among those that have the key.
     - `words_per_sentence`: sentences, by length.
@@ -213,20 +207,13 @@ class Profiler:
         return Selection(self.view, rows, self._class_of, self._forms)
 
     def count(self, rows: Int64s) -> list[ValueCounts]:
-        """Count every property over these rows as one set, in the order of `properties`.
-
-        For a property whose rare values are omitted, documents are ignored.
-        """
+        """Count every property over these rows as one set, in the order of `properties`."""
         selection = self.select(rows)
         every = Sequences.of_all(len(rows)), np.zeros(len(rows), bool), self.view.store.doc[rows]
-
-        def counts(known: Property) -> ValueCounts:
-            codes = known.codes(selection)
-            if known.rare_left_out:
-                return count_support(codes, known.every_sentence)
-            return count_in_sets(codes, *every, len(known.values), known.every_sentence)
-
-        return list(map(counts, self.properties))
+        return [
+            count_in_sets(known.codes(selection), *every, len(known.values), known.every_sentence)
+            for known in self.properties
+        ]
 
     def sums(self, rows: Int64s) -> dict[str, Sums]:
         """Return the sums over these rows from which means are computed, by name.

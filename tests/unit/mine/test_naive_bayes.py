@@ -11,10 +11,9 @@ import pytest
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import mine_candidates, unite
 from ops.mine.held_out_sets import LikeRows
-from ops.mine.naive_bayes import NaiveBayes
+from ops.mine.naive_bayes import NaiveBayes, score_sets
 from ops.mine.pattern_kinds import PatternKind, SequenceKind
 from ops.mine.properties import Profiler
-from ops.mine.score_sets import score_sets
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView

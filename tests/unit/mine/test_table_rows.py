@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from ops.forms.forms import NAMES
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import least_support, mine_candidates, unite
-from ops.mine.mean_rows import mean_rows
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.pattern_rows import pattern_rows
 from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
+from ops.mine.range_tables import mean_rows
 from ops.mine.sentence_sets import SentenceSets, row_groups
 from ops.patterns.sequences import Sequences
 from ops.penn import PUNCTUATION_TAGS, tag_class
