@@ -50,7 +50,6 @@ class Contrast:
         """Return the contrast of two groups of a table of sentences.
 
         Args:
-            group: the name of the contrast.
             sentences: the sentences, with `COLUMNS`.
             is_a, is_b: which sentences are in the groups, `[sentences]`.
             seed: the seed that divides the documents into folds.

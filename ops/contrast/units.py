@@ -98,8 +98,7 @@ def separation(contrast: Contrast, values: Floats | csr_array, permutations: Per
     """Return how well units separate the groups of a contrast.
 
     Args:
-        contrast: the sentences.
-        values: the values of the units in these sentences, `[n, units]`; sparse for features of dictionaries.
+        values: the values of the units in its sentences, `[n, units]`; sparse for features of dictionaries.
         permutations: the permutations of the labels; None if they are not asked for.
     """
     parts: list[dict[str, Arrays]] = []

@@ -104,8 +104,7 @@ class Matcher:
 
         Args:
             winners: the winners' rows, distinct, `[winners]`.
-            seed: the seed of all draws.
-            number: the number of the draw.
+            seed, number: the seed of all draws, and the number of this one.
 
         Returns:
             The rows drawn, ascending, at most `[winners]`.
@@ -125,9 +124,7 @@ class Matcher:
         for begin, end in pairwise(sets.offsets):
             winners = sets.items[begin:end]
             self._used[winners] = True
-            similar, first, stop = _like_rows(
-                cells[begin:end], self._rows, self._starts, self._per_dataset, self._used, WIDTHS[:-1]
-            )
+            similar, first, stop = self._like_rows(cells[begin:end])
             self._used[winners] = False
             rows.append(similar)
             firsts.append(first)
@@ -136,17 +133,33 @@ class Matcher:
         offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         return LikeRows(Sequences(items, offsets), np.concatenate(firsts), np.concatenate(stops))
 
+    def _like_rows(self, cells: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Return the unused rows that match any of some winners, and where those of each winner start and end.
+
+        Args:
+            cells: the cells of the winners, `[winners]`.
+        """
+        free = ~self._used[self._rows]
+        free_before = np.concatenate(([0], np.cumsum(free)))
+        dataset = cells // self._per_dataset * self._per_dataset
+        first, stop = np.zeros(cells.size, np.int64), np.zeros(cells.size, np.int64)
+        for width in WIDTHS[:-1]:
+            begin = dataset + (cells - dataset) // width * width
+            end = np.minimum(begin + width, dataset + self._per_dataset)
+            start_row, stop_row = self._starts[begin], self._starts[end]
+            found = (stop == 0) & (free_before[stop_row] > free_before[start_row])
+            first[found], stop[found] = start_row[found], stop_row[found]
+        opened, closed = (np.bincount(ends, minlength=len(free_before)) for ends in (first, stop))
+        keep = free & (np.cumsum(opened - closed)[:-1] > 0)
+        kept_before = np.concatenate(([0], np.cumsum(keep)))
+        return self._rows[keep], kept_before[first], kept_before[stop]
+
 
 @compiled
 def _draw_like(
-    cells: Int64s,
-    rows: Int64s,
-    starts: Int64s,
-    per_dataset: int,
-    used: Bools,
-    random: np.random.Generator,
+    cells: Int64s, rows: Int64s, starts: Int64s, per_dataset: int, used: Bools, random: np.random.Generator,
     widths: Int64s,
-) -> Int64s:
+) -> Int64s:  # fmt: skip
     """Draw rows from the same cells or, if they have too few, from ever wider buckets of cells; mark them in `used`.
 
     Args:
@@ -204,45 +217,3 @@ def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, d
         free = free[:-1]
         n += 1
     return n
-
-
-@compiled
-def _like_rows(
-    cells: Int64s, rows: Int64s, starts: Int64s, per_dataset: int, used: Bools, widths: Int64s
-) -> tuple[Int64s, Int64s, Int64s]:
-    """Return the rows that match any of the winners, in the order of `rows`, and where each winner's start and end.
-
-    Args:
-        cells: the cells of the winners, `[winners]`.
-        rows, starts, per_dataset: see `_draw_like`.
-        used: rows that must not match any winner, `[rows of the store]`.
-        widths: the widths of the buckets, ascending.
-    """
-    free = np.zeros(rows.size + 1, np.int64)
-    for index in range(rows.size):
-        free[index + 1] = free[index] + (not used[rows[index]])
-    first, stop = np.zeros(cells.size, np.int64), np.zeros(cells.size, np.int64)
-    wanted = np.zeros(rows.size + 1, np.int64)
-    for winner in range(cells.size):
-        dataset = cells[winner] // per_dataset * per_dataset
-        for width in widths:
-            begin = dataset + (cells[winner] - dataset) // width * width
-            end = min(begin + width, dataset + per_dataset)
-            if free[starts[end]] > free[starts[begin]]:
-                first[winner], stop[winner] = starts[begin], starts[end]
-                wanted[starts[begin]] += 1
-                wanted[starts[end]] -= 1
-                break
-    # The number of kept rows before each position. `first` and `stop` are finally given as such numbers.
-    kept = np.zeros(rows.size + 1, np.int64)
-    similar = np.empty(rows.size, np.int64)
-    open_now = 0
-    for index in range(rows.size):
-        open_now += wanted[index]
-        keep = open_now > 0 and not used[rows[index]]
-        if keep:
-            similar[kept[index]] = rows[index]
-        kept[index + 1] = kept[index] + keep
-    for winner in range(cells.size):
-        first[winner], stop[winner] = kept[first[winner]], kept[stop[winner]]
-    return similar[: kept[rows.size]], first, stop
