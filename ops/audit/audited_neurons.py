@@ -34,7 +34,6 @@ class AuditedNeurons:
         literals: the literals from which cards are made, and those of the explanations.
         rows: the rows of the sentences whose literals are known, ascending.
         matrix: which literals these sentences have, `[L, rows]`.
-        division: the corpus by data set.
         sampled: the rows of the activation sample.
         layer: a function that returns the activations of a layer, `[sampled, units]`.
         table: the table of the winners, `topk_by_dataset` or `topk`.

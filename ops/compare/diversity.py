@@ -99,7 +99,6 @@ def curve_rows(
     """Return a layer's rows of `compare/diversity`.
 
     Args:
-        layer: the layer's number, from 1.
         points: vectors of the distinct winners, `[distinct, width]`.
         uniform: vectors of the same number of sentences drawn from the complete corpus, in random order,
             `[distinct, width]`.

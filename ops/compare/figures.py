@@ -174,7 +174,6 @@ def run_figures(rows: pa.Table, pairs: Pairs, model: str, control: str) -> dict[
     """Return the figures of scores in a run and in its control, and of the share above the control's quantile.
 
     Args:
-        rows: the rows of `compare/runs`.
         pairs: the values in the run and in its control, by table and measure: those of `SHOWN`. Without any, there is
             no figure.
     """

@@ -205,7 +205,6 @@ def basis_agreement(
 
     Args:
         layers: the activations of each layer in the basis, `[sentences, units]`.
-        names, features: the features' names, and their values for the sentences.
         silent: which units of each layer are left out, `[units]`; empty if none is.
 
     Returns:

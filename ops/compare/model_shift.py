@@ -123,7 +123,6 @@ def shift_rows(text_set: str, distances: Float64s, documents: Int64s) -> list[di
     The intervals are those of `means_by_document`, cut at 0.
 
     Args:
-        text_set: the name of the text set.
         distances: the result of `with_whole`.
         documents: the document of each sentence, `[sentences]`.
     """
@@ -159,7 +158,6 @@ def jaccards(a: tuple[Int64s, Int64s], b: tuple[Int64s, Int64s], neurons: int) -
     Args:
         a, b: the winners in each model: numbers of neurons, and numbers that identify winners, distinct for a neuron,
             `[winners]`.
-        neurons: number of neurons.
     """
     beyond = max(int(a[1].max(initial=0)), int(b[1].max(initial=0))) + 1
     own, other = (owner * beyond + winner for owner, winner in (a, b))

@@ -27,7 +27,6 @@ class Contrast:
     """The sentences of two groups, a and b.
 
     Attributes:
-        group: the name of the contrast.
         rows: the row of each sentence among all sentences, ascending, `[n]`.
         is_a: whether each sentence is in group a, `[n]`.
         documents: the document of each sentence, counted from 0, `[n]`.

@@ -26,7 +26,6 @@ class Permutations:
         items: the item of each sentence, `[n]`.
         labels: the share of each item's sentences that is in group a, `[items]`.
         strata: the stratum of each item, within which labels are permuted, `[items]`.
-        seeds: the seeds of the draws.
     """
 
     items: Int64s
@@ -63,7 +62,6 @@ class Permutations:
 
         Args:
             ranks: the ranks of the sentences for each unit, minus their mean, `[n, units]`.
-            count: number of permutations.
 
         Returns:
             The distances, `[units]`, and the largest absolute distances, `[permutations]`.

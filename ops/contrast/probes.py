@@ -155,7 +155,6 @@ def chosen_scores(values: Matrix, is_a: Bools, fold: Fold) -> tuple[Float64s, fl
     Args:
         values: the columns that the probe may use, `[n, columns]`.
         is_a: the group of each sentence, `[n]`.
-        fold: the division of the sentences.
     """
     train, group = values[fold.train], is_a[fold.train]
     penalty, area = PENALTIES[len(PENALTIES) // 2], np.nan

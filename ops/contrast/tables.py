@@ -31,7 +31,6 @@ def units_table(
     """Return the rows of contrast/units of a contrast.
 
     Args:
-        layers: what was measured of the units of each layer.
         units: the number of each of these units within its layer.
         spread: the standard deviation of each of these units over the corpus.
     """

@@ -107,7 +107,6 @@ def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, 
 
     Args:
         given, asked: the training states, `[n, width]`, and other states to encode, `[m, width]`.
-        epochs: number of passes over the training states.
         seed: the seed of the weights, the order and the noise.
     """
     mean = given.mean(0)

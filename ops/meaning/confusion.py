@@ -154,7 +154,6 @@ def examples_of(number: int, shards: Iterable[pa.Table], layers: int, width: int
     """Return the examples of a set in their seeded order.
 
     Args:
-        number: the index of the set.
         shards: the tables of `find_examples` for each shard, in the order of the shards.
     """
     table = pa.concat_tables(table.filter(pc.equal(table["set"], number)) for table in shards).combine_chunks()

@@ -21,6 +21,7 @@ _FEATURES = 1 << 18
 PENALTIES = (0.01, 0.1, 1.0, 10.0)
 USUAL_PENALTY = 0.1  # used if there are too few documents to choose one
 FOLDS = 3
+_MOST_STEPS = 100
 _LEAST = 1e-9  # minimum probability of the right label in a loss
 
 
@@ -41,7 +42,7 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
     if len(train) < LEAST_TRAINED or len(tests) < LEAST_TESTED or len(np.unique(label[train])) < 2:
         return []
     truth = label[tests]
-    scores, folds = AnswerScores(truth, examples.document[tests], seed), folds_of(examples.document, seed)
+    scores, folds = AnswerScores(examples.document[tests], seed), folds_of(examples.document, seed)
     rows: list[dict[str, Any]] = []
 
     def add(
@@ -96,7 +97,6 @@ def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = Fals
     """Return the first layer from which on every layer's state is more accurate than the words; None if there is none.
 
     Args:
-        rows, layers: the rows of one set, and number of layers of the model.
         alike: whether to compare at the largest number of training examples that words and states share. Otherwise each
             is compared with all its training examples; the words have more examples than the states.
     """
@@ -113,29 +113,22 @@ def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = Fals
 class AnswerScores:
     """Scores several classifiers' answers to the same examples, with the same resamples of the examples' documents.
 
-    Args:
-        truth: the right label of each example, `[examples]`; there must be at least one example.
-        documents: the number of each example's document, `[examples]` uint64.
+    `documents [examples]` uint64 are the numbers of the examples' documents; there must be at least one example.
     """
 
-    def __init__(self, truth: Int64s, documents: UInt64s, seed: int) -> None:
-        self.truth = truth
+    def __init__(self, documents: UInt64s, seed: int) -> None:
         distinct, self.document = np.unique(documents, return_inverse=True)
         self.documents = len(distinct)
-        rng = np.random.default_rng([seed, CONFUSION_DOCUMENTS])
-        self.resampling = Resampling.multinomial(self.documents, rng)
+        self.resampling = Resampling.multinomial(self.documents, np.random.default_rng([seed, CONFUSION_DOCUMENTS]))
 
-    def columns(self, answers: Int64s, truth: Int64s | None = None) -> dict[str, Any]:
+    def columns(self, answers: Int64s, truth: Int64s) -> dict[str, Any]:
         """Return the columns of `meaning/confusion` that measure the accuracy of the answers.
 
         For balanced accuracy, the share of correctly answered examples is computed for each word and then averaged over
         the words. Words that do not occur among the examples, or in a resample, are excluded from the mean.
 
-        Args:
-            answers: the label that was chosen for each example, `[examples]`.
-            truth: labels to use instead of the correct ones, `[examples]`, for a control; None for the correct labels.
+        `answers` are the labels that were chosen for the examples, and `truth` the correct ones, `[examples]` each.
         """
-        truth = self.truth if truth is None else truth
         labels, word = np.unique(truth, return_inverse=True)
         cell, shape = self.document * len(labels) + word, (self.documents, len(labels))
         examples = np.bincount(cell, minlength=self.documents * len(labels)).astype(np.float64).reshape(shape)
@@ -152,11 +145,7 @@ class AnswerScores:
 
 
 def folds_of(documents: UInt64s, seed: int) -> Int64s:
-    """Return the fold of each example, `[examples]`; all examples of a document are in one fold.
-
-    Args:
-        documents: the number of each example's document, `[examples]` uint64.
-    """
+    """Return the fold of each example, given the number of its document, `[examples]` uint64."""
     salt = np.random.default_rng([seed, CONFUSION_FOLDS]).integers(0, 2**64, dtype=np.uint64)
     return (mix(documents ^ salt) % np.uint64(FOLDS)).astype(np.int64)
 
@@ -192,8 +181,7 @@ def _loss(given: Any, labels: Int64s, own: Any, rest: Any, penalty: float) -> fl
 def answer(given: Any, labels: Int64s, asked: Any, penalty: float) -> tuple[Int64s, bool]:
     """Return the answers of a logistic regression trained on examples, `[asked]`, and whether its training converged.
 
-    If the examples have only one label, that label is the answer. All warnings of scikit-learn except the one about
-    convergence are passed on.
+    If the examples have only one label, that label is the answer.
     """
     if len(np.unique(labels)) < 2:
         return np.full(asked.shape[0], labels[0]), True
@@ -209,13 +197,10 @@ def _trained(given: Any, labels: Int64s, penalty: float) -> tuple[Any, Any, bool
 
     # A feature that no training example has would get no weight. Dropping it gives the same classifier faster.
     features = np.unique(given.indices) if issparse(given) else slice(None)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        model = LogisticRegression(C=penalty, max_iter=100, tol=1e-3).fit(given[:, features], labels)
-    others = [warning for warning in caught if not issubclass(warning.category, ConvergenceWarning)]
-    for warning in others:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return model, features, len(others) == len(caught)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(C=penalty, max_iter=_MOST_STEPS, tol=1e-3).fit(given[:, features], labels)
+    return model, features, bool(model.n_iter_.max() < _MOST_STEPS)
 
 
 def standardised(given: Float32s, asked: Float32s) -> tuple[Float32s, Float32s]:

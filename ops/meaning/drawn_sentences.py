@@ -31,7 +31,6 @@ class Wanted:
             translations.
         language, translation: the columns of the language and of the key that translations share. `language` is None
             if there are no languages, and `translation` is None if translations share document id and position.
-        sentences: number of sentences of the corpus.
     """
 
     pairs: int

@@ -23,7 +23,6 @@ class Pairs(NamedTuple):
     """Sentences that have a next sentence, as rows of a shard; all arrays are `[pairs]`.
 
     Attributes:
-        first: the sentence.
         following: the sentence directly after it in its document.
         same: another sentence of its document, `DISTANCE` positions or more away; -1 if the document has none.
         order: the seeded order of the pairs, uint64.

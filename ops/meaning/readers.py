@@ -24,7 +24,6 @@ class ModelReader:
     Creating a reader sets how torch computes in this process (`ops.model.numerics`).
 
     Args:
-        facts, tokenizer: the model and its tokenizer.
         device, dtype, threads, token_budget: the device, arithmetic and number of threads of the model, and the maximum
             number of tokens of a batch.
 

@@ -67,9 +67,7 @@ class ContextTables:
     """Makes the tables of counts; all pairs are kept in memory.
 
     Args:
-        vocabulary: the words.
         column_sums: how often each context word was counted, `[contexts]`.
-        smoothing: the smoothing exponent of the PPMI.
     """
 
     def __init__(self, vocabulary: Vocabulary, column_sums: Int64s, smoothing: float) -> None:

@@ -42,8 +42,6 @@ class Baseline:
     """The baseline's counts.
 
     Attributes:
-        sentences: number of sentences of the baseline.
-        index: the candidates of each kind.
         counts: number of the baseline's sentences with each candidate, for each kind.
         values: the values of each property, in the order of the profiler's properties.
         sums: the sums from which means are computed, by name.
@@ -67,8 +65,6 @@ class BlockCounter:
 
     Args:
         union: the candidates of all ranges, as `ops.mine.candidates.unite` returns them.
-        kinds: the kinds of patterns.
-        profiler: counts the properties.
     """
 
     def __init__(self, union: pa.Table, kinds: Mapping[str, PatternKind], profiler: Profiler) -> None:
@@ -81,9 +77,6 @@ class BlockCounter:
 
         A line is a count of one candidate, value or sum. There is a line for every word of the corpus, and most of
         these words do not occur in the given rows. The time does not depend on the number of words that do not occur.
-
-        Args:
-            parts: the rows of each of `PARTS`.
         """
         found = [[np.concatenate(column) for column in zip(*self._counted(rows), strict=True)] for rows in parts]
         last = max(lines.stop for lines in self._lines.values()) - 1

@@ -29,7 +29,6 @@ def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, n
 
     Args:
         tables: the rows of each table of `FAMILIES`, in parts.
-        neurons: the run's neurons.
         number: the number (`set_number`) of every set, both of neurons and of random sets, `[sets]`.
     """
     columns: list[tuple[Int64s, list[str], np.ndarray, np.ndarray]] = []

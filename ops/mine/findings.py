@@ -49,7 +49,6 @@ class Findings(NamedTuple):
         """Return the findings of several sets, given the counts of the complete baseline.
 
         Args:
-            set_of, item, n, baseline_n: the attributes.
             counts: the `ops.patterns.mined.COUNTS` in the sets, whose marked sentences are those in the baseline.
             baseline_support: number of sentences of the complete baseline that have each pattern or value.
         """
@@ -105,7 +104,6 @@ def finding_rows(table: str, findings: Findings, q: Float64s, rank: Int64s, colu
     """Return findings as rows of `patterns/` or `profiles/`, without the columns of the neuron.
 
     Args:
-        table: the name of the table.
         findings, q, rank: the findings, their false discovery rates and their ranks, from 0, `[n]`.
         columns: the columns that only this table has.
     """

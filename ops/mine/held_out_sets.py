@@ -33,7 +33,6 @@ class HeldOutSets:
 
         Args:
             number: the set number of each neuron and pole, `[n]`.
-            winners: the rows of the winners of each neuron and pole.
         """
         sets: list[Integers] = []
         for own_number, first, stop in zip(number.tolist(), winners.offsets[:-1], winners.offsets[1:], strict=True):
@@ -167,7 +166,6 @@ def _draw_like(
         rows, starts: cell i has the rows `rows[starts[i]:starts[i + 1]]`.
         per_dataset: number of consecutive cells of one data set, one for each length from 0.
         used: rows that must not be drawn, `[rows of the store]`.
-        random: the random generator that makes the draws.
         widths: the widths of the buckets; each is a multiple of the previous one.
     """
     drawn = np.empty(cells.size, np.int64)

@@ -25,10 +25,7 @@ class Mining:
     """The annotated sentences of a run, the kinds of patterns to mine, and the sets of sentences to mine them from.
 
     Args:
-        sentences: all annotated sentences.
-        neurons: the run's neurons.
         options: the options of `jobs.mine`, by name.
-        seed: the seed of every random draw.
         draws: whether the sets of the held-out scores will be drawn. If so, and if the options request scores, the
             baseline is sorted for these draws.
 
@@ -59,7 +56,6 @@ class Mining:
         A range that starts beyond the last mined neuron stands for random sets, which are drawn and returned instead.
 
         Args:
-            store: the run's folder.
             first, stop: the range of indices into `mined`, from `first` up to but excluding `stop`.
         """
         if first >= len(self.mined):
@@ -84,7 +80,6 @@ class Mining:
 
         Args:
             number: the `set_number` of each neuron and pole. A set's own number is this number times `len(SETS)`.
-            winners: the rows of the winners of each neuron and pole.
         """
         return SentenceSets.gather(len(SETS) * number, winners, self.sentences)
 
@@ -92,7 +87,6 @@ class Mining:
         """Return the sets that `HeldOutSets.draw` drew for neurons and poles, or some sentences of each of them.
 
         Args:
-            number: the `set_number` of each neuron and pole.
             drawn: the rows of each of `SETS` for each neuron and pole.
         """
         numbers = (len(SETS) * number[:, None] + np.arange(len(SETS))).ravel()

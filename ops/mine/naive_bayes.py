@@ -59,9 +59,7 @@ class NaiveBayes:
 
         Args:
             candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
-            kinds, profiler: the kinds of patterns that were mined, and the properties.
             baseline: counts over the baseline from which the sets are learned.
-            sets: the sets' training sentences.
             least: minimum number of sentences of a set with a pattern or value.
             half: the half of the documents, 0 or 1, to which `baseline` and `sets` are limited; None if they are not.
             top: maximum number of patterns of a kind, and of values of a property, for each set.
@@ -74,7 +72,6 @@ class NaiveBayes:
 
         Args:
             first: the index of the first set.
-            rows: the rows of the sentences.
             wanted: for each set from the first one on, the requested sentences, as indices into `rows`.
         """
         evidence, total = np.zeros(len(wanted.items)), np.zeros(len(rows))
@@ -92,14 +89,9 @@ class NaiveBayes:
 
 
 def strongest_patterns(
-    candidates: pa.Table,
-    kind: PatternKind,
-    baseline: Baseline,
-    sets: SentenceSets,
-    least: int,
-    half: int | None = None,
-    top: int = TOP,
-) -> Features:
+    candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, least: int,
+    half: int | None = None, top: int = TOP,
+) -> Features:  # fmt: skip
     """Return the features that are patterns of one kind. Their weights are added up in the order of their ranks."""
     owners, patterns, lifts = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
     for chosen, findings in pattern_findings(candidates, kind, baseline, sets, least, half):
@@ -153,7 +145,6 @@ def score_sets(
         classifier: the classifier of all sets, learned from their training sentences.
         held_out: the rows of each set's held-out sentences, which were not used for learning.
         others: similar rows outside each set, from which the held-out sentences are distinguished.
-        documents: the document of each row of the store.
         most_wanted: maximum number of sentences, counting repetitions, that are processed at once.
     """
     areas: list[LikeArea] = []
@@ -173,16 +164,9 @@ def score_sets(
 
 @compiled
 def _add_evidence(
-    feature: Int64s,
-    starts: Int64s,
-    weights: Float64s,
-    sentences: Int32s,
-    offsets: Int64s,
-    wanted: Int32s,
-    wanted_starts: Int64s,
-    total: Float64s,
-    evidence: Float64s,
-) -> None:
+    feature: Int64s, starts: Int64s, weights: Float64s, sentences: Int32s, offsets: Int64s, wanted: Int32s,
+    wanted_starts: Int64s, total: Float64s, evidence: Float64s,
+) -> None:  # fmt: skip
     """Add up each set's weights for each sentence, in the order of the set's features.
 
     `total [sentences]` is scratch space and must be zero.

@@ -19,7 +19,6 @@ def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: In
         like: the rows of several sets of winners. All random sets have the mean size of these sets. The second random
             sets also match their mean number of documents.
         number: the numbers of the sets' neurons, distinct, `[n]`.
-        seed: the seed of all draws.
 
     Returns:
         The rows of each set, `[2 n]`.
@@ -52,7 +51,6 @@ def document_set(documents: Integers, size: int, effect: float, random: np.rando
         documents: the code of each sentence's document, counted from 0, `[sentences]`.
         size: number of sentences in the set; if there are fewer, all are returned.
         effect: standard deviation of the document's part, relative to that of a sentence's own part.
-        random: the random generator that makes the draws.
     """
     if size >= len(documents):
         return np.arange(len(documents), dtype=np.int64)
@@ -68,7 +66,6 @@ def effect_of_documents(documents: Integers, size: int, wanted: float, random: n
     Args:
         documents, size: the arguments of `document_set`.
         wanted: desired number of documents of a set.
-        random: the random generator that makes the draws.
     """
 
     def documents_at(effect: float) -> float:

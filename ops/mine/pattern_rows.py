@@ -18,15 +18,9 @@ MOST_CANDIDATES = 200_000
 
 
 def pattern_rows(
-    candidates: pa.Table,
-    kinds: Iterable[PatternKind],
-    baseline: Baseline,
-    sets: SentenceSets,
-    min_count: int,
-    productivity: float,
-    max_patterns: int,
-    most_candidates: int = MOST_CANDIDATES,
-) -> tuple[Int64s, pa.Table]:
+    candidates: pa.Table, kinds: Iterable[PatternKind], baseline: Baseline, sets: SentenceSets, min_count: int,
+    productivity: float, max_patterns: int, most_candidates: int = MOST_CANDIDATES,
+) -> tuple[Int64s, pa.Table]:  # fmt: skip
     """Return the patterns of sets of winners, sorted by set, kind and rank.
 
     The result is the index of each row's set, and all columns of `patterns/` except those of the neuron. False
@@ -34,9 +28,6 @@ def pattern_rows(
 
     Args:
         candidates: rows of `ops.mine.candidates`, which may include those of other sets.
-        kinds: the kinds of patterns that were mined.
-        baseline: the baseline's counts.
-        sets: the sets.
         min_count, productivity, max_patterns: the options of `mine`; 0 switches the last two off.
         most_candidates: see `pattern_findings`.
     """
@@ -60,20 +51,14 @@ def pattern_rows(
 
 
 def pattern_findings(
-    candidates: pa.Table,
-    kind: PatternKind,
-    baseline: Baseline,
-    sets: SentenceSets,
-    min_count: int,
-    half: int | None = None,
-    most_candidates: int = MOST_CANDIDATES,
-) -> Iterator[tuple[Candidates, Findings]]:
+    candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, min_count: int,
+    half: int | None = None, most_candidates: int = MOST_CANDIDATES,
+) -> Iterator[tuple[Candidates, Findings]]:  # fmt: skip
     """Yield the frequent candidates of one kind, for a few sets at a time, and each one's finding.
 
     The findings have no design effects.
 
     Args:
-        candidates, kind, baseline, sets, min_count: see `pattern_rows`.
         half: 0 or 1 if `sets` and `baseline` are those of one half of the documents, None if they are complete.
         most_candidates: maximum number of candidates in memory at once; a set with more is returned by itself.
     """

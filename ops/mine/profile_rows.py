@@ -24,9 +24,6 @@ def profile_rows(
     The result is the index of each row's set, and all columns of `profiles/` except those of the neuron.
 
     Args:
-        profiler: counts the properties.
-        baseline: the baseline's counts.
-        sets: the sets.
         min_count: minimum number of winners with a value, for a property whose rare values are omitted.
         max_values: maximum number of values of such a property for each set.
     """
@@ -57,13 +54,6 @@ def value_findings(
 
     If `least` is 0, return all values that the set or the baseline has. A set to which the property does not apply gets
     none.
-
-    Args:
-        property_: the property.
-        selection: the sentences of all sets.
-        sets: the sets.
-        baseline: the property's counts over the baseline.
-        least: the minimum count of a value.
     """
     n_values = len(property_.values)
     counted = count_in_sets(

@@ -21,10 +21,7 @@ class Selection:
     """Some of the sentences, `[sentences]`. Columns that several properties use are read only once.
 
     Args:
-        view: all sentences, as mining sees them.
-        rows: the rows of the selected sentences.
         class_of: the class of each tag as an index into `TAG_CLASSES`, followed by -1, the class of `NO_TAG`.
-        forms: the forms of the corpus.
     """
 
     def __init__(self, view: MiningView, rows: Int64s, class_of: Int32s, forms: Forms) -> None:
@@ -89,7 +86,6 @@ class Property:
 
     Attributes:
         name: the property's name in `profiles/`.
-        values: the names of its values.
         codes: a function that returns the values of each sentence as indices into `values`, each repeated as often as
             it counts.
         every_sentence: whether counts are out of all sentences, and not out of all values that the sentences have.
@@ -144,7 +140,6 @@ class Profiler:
     - the properties of `ops.forms.forms.Forms`: sentences that have the form.
 
     Args:
-        view: the sentences, as mining sees them.
         nuisance: the metadata keys that are nuisance, as data set and length always are. All others are labels.
 
     Attributes:

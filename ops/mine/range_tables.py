@@ -32,7 +32,6 @@ class RangeTables:
     """Compares the candidates and properties of one range of neurons at a time with the baseline.
 
     Args:
-        mining: the sentences and the options.
         union, totals: the candidates of all ranges, and the counts of the baseline (see `read_baselines`).
     """
 

@@ -43,7 +43,6 @@ def count_in_sets(
         sets: the members of each set, as indices of sentences.
         marked: the sentences that are also counted separately, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
-        n_values: number of values.
         every_sentence: whether the total is the number of sentences, and not the number of all their values.
     """
     # numpy's zeros cost nothing until touched, which matters if millions of words are known but few occur.
@@ -87,15 +86,9 @@ def _is_first(items: Int32s, offsets: Int64s, last: Int32s) -> Bools:
 
 @compiled
 def _count_in_sets(
-    items: Int32s,
-    offsets: Int64s,
-    members: Int32s,
-    starts: Int64s,
-    marked: Bools,
-    documents: Int32s,
-    of_each: Int64s,
+    items: Int32s, offsets: Int64s, members: Int32s, starts: Int64s, marked: Bools, documents: Int32s, of_each: Int64s,
     of_value: Int64s,
-) -> tuple[Int64s, Int64s, Int64s]:
+) -> tuple[Int64s, Int64s, Int64s]:  # fmt: skip
     """Return each set's first entry, each entry's value and counts `[entries, 8]`, and the sets' documents `[sets, 2]`.
 
     The members of a document must be adjacent. `of_value [n_values, 10]` is scratch space that must be zero, and is
