@@ -25,11 +25,7 @@ class WithinParts:
         self._documents, self._document = np.unique(document[self._rows], return_inverse=True)
 
     def eta_squared(self, activations: Floats) -> list[Interval]:
-        """Return the share of each unit's variance that is between parts, within 0 and 1.
-
-        Args:
-            activations: the units' activations in the sample's sentences, `[n, units]`.
-        """
+        """Return the share of the variance of each unit's activations `[n, units]` between parts, within 0 and 1."""
         own = np.asarray(activations[self._rows], np.float64)
         own = own - own.mean(0) if len(own) else own
         return self._one_minus(self._centred(own), own, 0.0)
@@ -37,10 +33,8 @@ class WithinParts:
     def r2_within(self, activations: Floats, predicted: Float64s) -> list[Interval]:
         """Return the share of each unit's variance within parts that a prediction explains, at most 1.
 
-        Activations and predictions are centred in each part, so only the variation within parts is compared.
-
-        Args:
-            activations, predicted: the activations and the predictions, `[n, units]`.
+        Activations and predictions, `[n, units]` each, are centred in each part, so only the variation within parts is
+        compared.
         """
         own = np.asarray(activations[self._rows], np.float64)
         return self._one_minus(self._centred(own - predicted[self._rows]), self._centred(own), -np.inf)

@@ -173,9 +173,8 @@ def quality_figure(quality: pa.Table) -> Figure:
 def run_figures(rows: pa.Table, pairs: Pairs, model: str, control: str) -> dict[str, Figure]:
     """Return the figures of scores in a run and in its control, and of the share above the control's quantile.
 
-    Args:
-        pairs: the values in the run and in its control, by table and measure: those of `SHOWN`. Without any, there is
-            no figure.
+    `pairs` are the values in the run and in its control, by table and measure: those of `SHOWN`. Without any, there is
+    no figure.
     """
     if not pairs:
         return {}

@@ -82,14 +82,10 @@ def correlations(values: Float64s) -> Float64s:
 
 
 def permuted_correlations(values: Float64s, permutations: int, rng: np.random.Generator) -> Float64s:
-    """Return the correlations of every two layers with the later one's units permuted.
+    """Return the correlations of every two layers of values `[layers, units]` with the later one's units permuted.
 
-    Args:
-        values: the values, `[layers, units]`.
-        permutations, rng: number of permutations, which are the same for all pairs, and the generator that draws them.
-
-    Returns:
-        The correlations, `[permutations, layers, layers]`. For a pair (a, b), the units of b are permuted.
+    The result is `[permutations, layers, layers]`. For a pair (a, b), the units of b are permuted, for all pairs in the
+    same ways.
     """
     scores = standard_scores(values)
     layers, units = scores.shape

@@ -139,8 +139,7 @@ def shift_rows(text_set: str, distances: Float64s, documents: Int64s) -> list[di
 def rank_correlations(a: Floats, b: Floats) -> Float64s:
     """Return Spearman's correlation of each neuron's values in two models, `[neurons]`; NaN if one is constant.
 
-    Args:
-        a, b: the two models' activations of the same sentences, `[sentences, neurons]`.
+    Both are given as `[sentences, neurons]`, for the same sentences.
     """
     from scipy.stats import rankdata
 

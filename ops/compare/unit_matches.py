@@ -75,11 +75,9 @@ class LayerUnits:
 
 
 class Best:
-    """The best match so far of each of so many units.
+    """The best match so far of each of so many units: its number in the searched layer, and the correlation, `[units]`.
 
-    Attributes:
-        unit: the matched unit's number within the layer that was searched, `[units]` int32; -1 if there is none.
-        correlation: the correlation with the matched unit, `[units]` float32; 0 if there is none.
+    Without a match, the number is -1 and the correlation is 0.
     """
 
     def __init__(self, units: int) -> None:

@@ -58,13 +58,9 @@ class Permutations:
     def standardised(self, ranks: Float64s, count: int) -> tuple[Float64s, Float64s]:
         """Return how far each area is from its mean over permutations, and the largest distance of each permutation.
 
-        Distances are in standard deviations over the permutations. Without confounding by data set the mean is 0.5.
-
-        Args:
-            ranks: the ranks of the sentences for each unit, minus their mean, `[n, units]`.
-
-        Returns:
-            The distances, `[units]`, and the largest absolute distances, `[permutations]`.
+        The distances, `[units]`, and the largest absolute ones, `[permutations]`, are in standard deviations over the
+        permutations. Without confounding by data set the mean is 0.5. `ranks [n, units]` are the ranks of the sentences
+        for each unit, minus their mean.
         """
         n = len(self.items)
         sizes = np.bincount(self.items).astype(np.float64)

@@ -152,9 +152,7 @@ def training_areas(values: Floats | csr_array, is_a: Bools) -> Float64s:
 def chosen_scores(values: Matrix, is_a: Bools, fold: Fold) -> tuple[Float64s, float]:
     """Return the scores of the test sentences by the penalty that is best within the training documents, and its area.
 
-    Args:
-        values: the columns that the probe may use, `[n, columns]`.
-        is_a: the group of each sentence, `[n]`.
+    `values [n, columns]` are the columns that the probe may use, and `is_a [n]` is the group of each sentence.
     """
     train, group = values[fold.train], is_a[fold.train]
     penalty, area = PENALTIES[len(PENALTIES) // 2], np.nan

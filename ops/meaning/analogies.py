@@ -34,12 +34,9 @@ Analogies = dict[str, list[tuple[str, str, str, str]]]
 
 
 def read_analogies(path: str = "") -> Analogies:
-    """Read questions from a file.
+    """Read questions from a file in UTF-8, or the packaged ones if the path is empty.
 
     A line `: NAME` begins a category, and every other line has the four words of a question. Empty lines are skipped.
-
-    Args:
-        path: a file in UTF-8; empty for the packaged questions.
 
     Raises:
         InputError: the file cannot be read, a line does not have four words, or there is no question.
@@ -146,11 +143,7 @@ class AnalogyBootstrap:
     The weight of a question is the product of the numbers of times that its two pairs were drawn, so a pair that was
     drawn twice makes no question with itself. If a question in the file uses the same pair twice, its weight is the
     number of times that this pair was drawn. A pair and its reverse are the same pair. Only pairs of known questions
-    are drawn.
-
-    Args:
-        judged: the answers in each space, in the order of the spaces.
-        analogies, case: the questions, and the folding of their words (`keep` or `lower`).
+    are drawn. `judged` are the answers in each space, in their order, and `case` folds the words of the questions.
     """
 
     def __init__(self, judged: Sequence[Judged], analogies: Analogies, case: str, seed: int) -> None:

@@ -96,9 +96,8 @@ def hashed(words: list[list[str]]) -> Any:
 def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = False) -> int | None:
     """Return the first layer from which on every layer's state is more accurate than the words; None if there is none.
 
-    Args:
-        alike: whether to compare at the largest number of training examples that words and states share. Otherwise each
-            is compared with all its training examples; the words have more examples than the states.
+    Each is compared with all its training examples, of which the words have more than the states, or, if `alike`, at
+    the largest number of training examples that both share.
     """
     sizes = [{row["n"] for row in rows if row["features"] == name} for name in ("words", "layer:1")]
     shared = max(sizes[0] & sizes[1], default=0)

@@ -140,11 +140,7 @@ def methods_and_sizes(width: int) -> list[tuple[str, int]]:
 
 
 class HashedStates:
-    """The states of drawn sentences, which are compressed and compared; states that are not finite are skipped.
-
-    Args:
-        states: the states of the sentences, `[sentences, width]` float32.
-    """
+    """The finite ones among the states of drawn sentences, `[sentences, width]` float32, to compress and compare."""
 
     def __init__(self, drawn: Drawn, states: Float32s, seed: int) -> None:
         good = np.asarray(np.isfinite(states).all(1))

@@ -165,12 +165,9 @@ def read_context_words(value: str, case: str) -> int | list[str]:
 
 
 class ContextCounter:
-    """Counts the contexts of the words of a vocabulary.
+    """Counts the contexts of the words of a vocabulary: `window` words on each side, within the sentence.
 
-    Args:
-        window: number of words on each side, within the sentence. Words that are not counted still occupy positions in
-            the window.
-        case: `keep` or `lower`.
+    Words that are not counted still occupy positions in the window.
     """
 
     def __init__(self, vocabulary: Vocabulary, window: int, case: str) -> None:

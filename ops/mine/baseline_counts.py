@@ -61,11 +61,7 @@ class Baseline:
 
 
 class BlockCounter:
-    """Counts all candidates and properties in blocks of the baseline's rows.
-
-    Args:
-        union: the candidates of all ranges, as `ops.mine.candidates.unite` returns them.
-    """
+    """Counts all candidates, united by `ops.mine.candidates.unite`, and properties in blocks of the baseline's rows."""
 
     def __init__(self, union: pa.Table, kinds: Mapping[str, PatternKind], profiler: Profiler) -> None:
         patterns = _by_kind(union, kinds)
@@ -134,9 +130,7 @@ def read_baselines(
 ) -> tuple[Baseline, list[Baseline]]:
     """Return the counts over the complete baseline, and those over each of its `PARTS`.
 
-    Args:
-        union, kinds, profiler: the arguments of the `BlockCounter` that counted.
-        totals: the result of `add_up`.
+    `totals` are the result of `add_up`, and the other arguments those of the `BlockCounter` that counted.
     """
     patterns = _by_kind(union, kinds)
     lines, index = _lines(patterns, profiler), {kind: SequenceTrie.build(some) for kind, some in patterns.items()}

@@ -25,11 +25,8 @@ SCHEMA = pa.schema(
 def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, number: Int64s) -> pa.Table:
     """Return, for each family of tests, the number of sets with a finding, as rows of `SCHEMA`.
 
-    A finding has a false discovery rate below 0.05 and a lift above 1.
-
-    Args:
-        tables: the rows of each table of `FAMILIES`, in parts.
-        number: the number (`set_number`) of every set, both of neurons and of random sets, `[sets]`.
+    A finding has a false discovery rate below 0.05 and a lift above 1. `tables` are the rows of each table of
+    `FAMILIES`, in parts, and `number [sets]` the `set_number` of every set, both of neurons and of random sets.
     """
     columns: list[tuple[Int64s, list[str], np.ndarray, np.ndarray]] = []
     for source, column in FAMILIES.items():

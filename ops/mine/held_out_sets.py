@@ -29,11 +29,7 @@ class HeldOutSets:
         self._matcher = Matcher(self._baseline, np.asarray(store.dataset), store.lengths, store.longest)
 
     def draw(self, number: Int64s, winners: Sequences) -> Sequences:
-        """Return the rows of each of `SETS` for each neuron and pole, ascending in each.
-
-        Args:
-            number: the set number of each neuron and pole, `[n]`.
-        """
+        """Return the rows of each of `SETS` for each neuron and pole, given by set number `[n]`, ascending in each."""
         sets: list[Integers] = []
         for own_number, first, stop in zip(number.tolist(), winners.offsets[:-1], winners.offsets[1:], strict=True):
             own = winners.items[first:stop]
@@ -99,14 +95,8 @@ class Matcher:
     def draw(self, winners: Integers, seed: int, number: int) -> Int64s:
         """Draw a similar row for each winner that is not a winner itself, in time proportional to the winners.
 
-        A winner gets no row if none is free, so the set may be smaller.
-
-        Args:
-            winners: the winners' rows, distinct, `[winners]`.
-            seed, number: the seed of all draws, and the number of this one.
-
-        Returns:
-            The rows drawn, ascending, at most `[winners]`.
+        The winners' rows are distinct, `[winners]`, and those drawn ascend. A winner gets no row if none is free, so
+        the set may be smaller. `seed` is that of all draws, and `number` that of this one.
         """
         random = np.random.default_rng([seed, MATCHED, number])
         self._used[winners] = True
@@ -133,11 +123,7 @@ class Matcher:
         return LikeRows(Sequences(items, offsets), np.concatenate(firsts), np.concatenate(stops))
 
     def _like_rows(self, cells: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """Return the unused rows that match any of some winners, and where those of each winner start and end.
-
-        Args:
-            cells: the cells of the winners, `[winners]`.
-        """
+        """Return the unused rows that match any winner, given by cell, and where those of each winner start and end."""
         free = ~self._used[self._rows]
         free_before = np.concatenate(([0], np.cumsum(free)))
         dataset = cells // self._per_dataset * self._per_dataset

@@ -23,8 +23,8 @@ from ops.patterns.sequences import Sequences
 from ops.statistics.association import place_in_group
 from ops.statistics.like_area import LikeArea, like_area
 
-TOP = 25
-_MOST_WANTED = 1_000_000  # sentences scored at once
+TOP = 25  # maximum number of patterns of a kind, and of values of a property, for each set
+MOST_WANTED = 1_000_000  # sentences, counting repetitions, that are scored at once
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class NaiveBayes:
     @classmethod
     def learn(
         cls, candidates: pa.Table, kinds: Mapping[str, PatternKind], baseline: Baseline, sets: SentenceSets,
-        profiler: Profiler, least: int, half: int | None = None, top: int = TOP,
+        profiler: Profiler, least: int, half: int | None = None,
     ) -> Self:  # fmt: skip
         """Choose the strongest patterns of each kind and values of each property: those with the highest positive g2.
 
@@ -62,10 +62,9 @@ class NaiveBayes:
             baseline: counts over the baseline from which the sets are learned.
             least: minimum number of sentences of a set with a pattern or value.
             half: the half of the documents, 0 or 1, to which `baseline` and `sets` are limited; None if they are not.
-            top: maximum number of patterns of a kind, and of values of a property, for each set.
         """
-        patterns = [strongest_patterns(candidates, kind, baseline, sets, least, half, top) for kind in kinds.values()]
-        return cls([*patterns, *strongest_values(profiler, baseline, sets, least, top)])
+        patterns = [strongest_patterns(candidates, kind, baseline, sets, least, half) for kind in kinds.values()]
+        return cls([*patterns, *strongest_values(profiler, baseline, sets, least)])
 
     def evidence(self, first: int, rows: Int64s, wanted: Sequences) -> Float64s:
         """Return the evidence that sentences belong to sets: the sum of the weights of the set's features they have.
@@ -89,9 +88,8 @@ class NaiveBayes:
 
 
 def strongest_patterns(
-    candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, least: int,
-    half: int | None = None, top: int = TOP,
-) -> Features:  # fmt: skip
+    candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, least: int, half: int | None = None
+) -> Features:
     """Return the features that are patterns of one kind. Their weights are added up in the order of their ranks."""
     owners, patterns, lifts = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
     for chosen, findings in pattern_findings(candidates, kind, baseline, sets, least, half):
@@ -99,7 +97,7 @@ def strongest_patterns(
         order = preferred[
             np.lexsort([-column[preferred] for column in (findings.support, findings.g2, -findings.set_of)])
         ]
-        strongest = order[place_in_group(findings.set_of[order]) < top]
+        strongest = order[place_in_group(findings.set_of[order]) < TOP]
         owners.append(findings.set_of[strongest])
         patterns.append(chosen.patterns.take(findings.item[strongest]))
         lifts.append(findings.lift[strongest])
@@ -112,9 +110,7 @@ def strongest_patterns(
     return Features(Sequences(np.asarray(keys.indices), offsets), np.log(np.concatenate(lifts)), of_rows)
 
 
-def strongest_values(
-    profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int, top: int = TOP
-) -> Iterator[Features]:
+def strongest_values(profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int) -> Iterator[Features]:
     """Yield the features that are values of properties, except nuisance, by property.
 
     The weights of a property's values are added up in the order of the values.
@@ -124,7 +120,7 @@ def strongest_values(
         if not own.is_feature or own.is_nuisance:
             continue
         findings = value_findings(own, selection, sets, counts, max(least, 1))
-        findings = findings.take((place_in_group(findings.set_of) < top) & (findings.g2 > 0))
+        findings = findings.take((place_in_group(findings.set_of) < TOP) & (findings.g2 > 0))
         findings = findings.take(np.lexsort((findings.item, findings.set_of)))
         offsets = np.searchsorted(findings.set_of, np.arange(len(sets) + 1))
 
@@ -134,9 +130,7 @@ def strongest_values(
         yield Features(Sequences(findings.item.astype(np.int32), offsets), np.log(findings.lift), of_rows)
 
 
-def score_sets(
-    classifier: NaiveBayes, held_out: Sequences, others: LikeRows, documents: Integers, most_wanted: int = _MOST_WANTED
-) -> list[LikeArea]:
+def score_sets(classifier: NaiveBayes, held_out: Sequences, others: LikeRows, documents: Integers) -> list[LikeArea]:
     """Return, for each set, the area under the ROC curve of its held-out sentences against similar other sentences.
 
     Sentences are ranked by their evidence for the set (see `NaiveBayes.evidence`).
@@ -145,10 +139,9 @@ def score_sets(
         classifier: the classifier of all sets, learned from their training sentences.
         held_out: the rows of each set's held-out sentences, which were not used for learning.
         others: similar rows outside each set, from which the held-out sentences are distinguished.
-        most_wanted: maximum number of sentences, counting repetitions, that are processed at once.
     """
     areas: list[LikeArea] = []
-    for start, stop in spans_within(held_out.offsets + others.rows.offsets, most_wanted):
+    for start, stop in spans_within(held_out.offsets + others.rows.offsets, MOST_WANTED):
         sides = []
         for sets in (held_out, others.rows):
             some = sets.take(np.arange(start, stop))

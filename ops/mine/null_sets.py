@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ops.arrays import Float64s, Int64s, Integers
+from ops.arrays import Int64s, Integers
 from ops.patterns.sequences import Sequences
 
 NULL_SETS = 120  # identifies the draw, so that no other draw shares its random stream
@@ -54,18 +54,17 @@ def document_set(documents: Integers, size: int, effect: float, random: np.rando
     """
     if size >= len(documents):
         return np.arange(len(documents), dtype=np.int64)
-    return np.sort(np.argpartition(-_scores(documents, effect, random), size)[:size]).astype(np.int64)
+    scores = random.normal(size=len(documents))
+    if effect:
+        scores += effect * random.normal(size=int(documents.max(initial=-1)) + 1)[documents]
+    return np.sort(np.argpartition(-scores, size)[:size]).astype(np.int64)
 
 
 def effect_of_documents(documents: Integers, size: int, wanted: float, random: np.random.Generator) -> float:
     """Return the effect at which the sets of `document_set` have about the desired number of documents.
 
-    The effect is 0 if uniform sets do not have more documents than desired. It has an upper bound, which is reached if
-    no set can have so few documents.
-
-    Args:
-        documents, size: the arguments of `document_set`.
-        wanted: desired number of documents of a set.
+    The desired number is `wanted`; the other arguments are those of `document_set`. The effect is 0 if uniform sets do
+    not have more documents. It has an upper bound, which is reached if no set can have so few.
     """
 
     def documents_at(effect: float) -> float:
@@ -80,10 +79,3 @@ def effect_of_documents(documents: Integers, size: int, wanted: float, random: n
         middle = (low + high) / 2 if high < 2 else float(np.sqrt(max(low, 0.25) * high))
         low, high = (middle, high) if documents_at(middle) > wanted else (low, middle)
     return (low + high) / 2
-
-
-def _scores(documents: Integers, effect: float, random: np.random.Generator) -> Float64s:
-    scores = random.normal(size=len(documents))
-    if effect:
-        scores += effect * random.normal(size=int(documents.max(initial=-1)) + 1)[documents]
-    return scores

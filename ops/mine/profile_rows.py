@@ -13,19 +13,14 @@ from ops.patterns.mined import COUNTS
 from ops.statistics.association import place_in_group
 from ops.statistics.design_effect import expected_effects
 
-MAX_VALUES = 200
+MAX_VALUES = 200  # of a property whose rare values are omitted, for each set
 
 
-def profile_rows(
-    profiler: Profiler, baseline: Baseline, sets: SentenceSets, min_count: int, max_values: int = MAX_VALUES
-) -> tuple[Int64s, pa.Table]:
+def profile_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets, min_count: int) -> tuple[Int64s, pa.Table]:
     """Return the profiles of sets of winners, sorted by set, property and rank.
 
-    The result is the index of each row's set, and all columns of `profiles/` except those of the neuron.
-
-    Args:
-        min_count: minimum number of winners with a value, for a property whose rare values are omitted.
-        max_values: maximum number of values of such a property for each set.
+    The result is the index of each row's set, and all columns of `profiles/` except those of the neuron. Of a property
+    whose rare values are omitted, at least `min_count` winners have a value.
     """
     selection = profiler.select(sets.rows)
     owners, tables = [], []
@@ -35,7 +30,7 @@ def profile_rows(
         q, rank = rates(findings, least), place_in_group(findings.set_of)
         if property_.rare_left_out:
             # Rates are computed over all values that enough winners have, before the cap.
-            first = rank < max_values
+            first = rank < MAX_VALUES
             findings, q, rank = findings.take(first), q[first], rank[first]
         used, which = np.unique(findings.item, return_inverse=True)
         texts = pa.array([property_.values[value] for value in used], pa.string()).take(pa.array(which))

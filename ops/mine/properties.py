@@ -20,8 +20,7 @@ from ops.sentences.mining_view import MiningView
 class Selection:
     """Some of the sentences, `[sentences]`. Columns that several properties use are read only once.
 
-    Args:
-        class_of: the class of each tag as an index into `TAG_CLASSES`, followed by -1, the class of `NO_TAG`.
+    `class_of` is the class of each tag as an index into `TAG_CLASSES`, followed by -1, the class of `NO_TAG`.
     """
 
     def __init__(self, view: MiningView, rows: Int64s, class_of: Int32s, forms: Forms) -> None:

@@ -31,8 +31,7 @@ MAX_OTHERS = 10_000  # of each half of the documents
 class RangeTables:
     """Compares the candidates and properties of one range of neurons at a time with the baseline.
 
-    Args:
-        union, totals: the candidates of all ranges, and the counts of the baseline (see `read_baselines`).
+    `union` are the candidates of all ranges, and `totals` the counts of the baseline (see `read_baselines`).
     """
 
     def __init__(self, mining: Mining, union: pa.Table, totals: pa.Table) -> None:
@@ -43,9 +42,7 @@ class RangeTables:
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
         """Yield the name of each table, and its row groups, none of which splits a neuron. Requested scores come last.
 
-        Args:
-            candidates: the result of `Mining.candidates` for this range.
-            number, winners: the result of `Mining.winners` for this range.
+        The arguments are the results of `Mining.candidates` and `Mining.winners` for this range.
         """
         sets, o = self.mining.winner_sets(number, winners), self.mining.options
         floor, filters = o["min_count"], (o["productivity"], o["max_patterns"])
