@@ -6,8 +6,9 @@ from zlib import crc32
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.stats import rankdata
 
-from ops.arrays import Float64s, Int64s
+from ops.arrays import Float64s, Floats, Int64s
 from ops.contrast.groups import Contrast
 from ops.sampling import CONTRAST_LABELS, CONTRAST_PERMUTATIONS
 
@@ -55,14 +56,14 @@ class Permutations:
             permuted[:, by_stratum] = self.labels[order]
             yield permuted
 
-    def standardised(self, ranks: Float64s, count: int) -> tuple[Float64s, Float64s]:
+    def standardised(self, values: Floats, count: int) -> tuple[Float64s, Float64s]:
         """Return how far each area is from its mean over permutations, and the largest distance of each permutation.
 
         The distances, `[units]`, and the largest absolute ones, `[permutations]`, are in standard deviations over the
-        permutations. Without confounding by data set the mean is 0.5. `ranks [n, units]` are the ranks of the sentences
-        for each unit, minus their mean.
+        permutations. Without confounding by data set the mean is 0.5. `values` are those of the units, `[n, units]`.
         """
         n = len(self.items)
+        ranks = rankdata(values, axis=0) - (n + 1) / 2
         sizes = np.bincount(self.items).astype(np.float64)
         sums = csr_array((np.ones(n), (self.items, np.arange(n))), shape=(len(sizes), n)) @ ranks
 

@@ -124,19 +124,6 @@ def judge(space: Space, analogies: Analogies, case: str) -> Judged:
     return Judged(space.name, known, right)
 
 
-class _Resampled(NamedTuple):
-    """The number of questions and correct answers, in total and in resamples of the pairs that make the questions.
-
-    Attributes:
-        questions: number of questions in the sample and in each resample, `[1 + samples]` float64.
-        right: number of correctly answered questions in each space, `[spaces, 1 + samples, answers]` float64.
-    """
-
-    pairs: int
-    questions: Float64s
-    right: Float64s
-
-
 class AnalogyBootstrap:
     """Resamples the pairs of each category with replacement; all spaces use the same resamples.
 
@@ -150,7 +137,7 @@ class AnalogyBootstrap:
         self.judged, self.seed = judged, seed
         self.pairs = {name: _pairs_of(questions, case) for name, questions in analogies.items()}
         self.categories = {ALL: list(self.pairs), **{name: [name] for name in self.pairs}}
-        self._cache: dict[tuple[str, bytes], _Resampled] = {}
+        self._cache: dict[tuple[str, bytes], tuple[int, Float64s, Float64s]] = {}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of `meaning/analogies`."""
@@ -175,26 +162,39 @@ class AnalogyBootstrap:
         return rows
 
     def _answers(self, spaces: list[int]) -> Iterator[tuple[dict[str, Any], Float64s, Float64s]]:
-        """Yield for each category and rule the first columns of a row, and what `_Resampled` has of these spaces.
+        """Yield for each category and rule the first columns of a row, and the questions and right answers of spaces.
 
-        This is the number of questions, `[1 + samples]`, and of right answers in each space, `[spaces, 1 + samples]`.
+        These are the numbers of questions, `[1 + samples]`, and of right answers by space, `[spaces, 1 + samples]`.
         """
         for category, names in self.categories.items():
             parts = [self._resampled(name, spaces) for name in names]
-            pairs, questions = sum(part.pairs for part in parts), np.sum([part.questions for part in parts], 0)
-            right = np.sum([part.right[spaces] for part in parts], 0)
+            pairs, questions = sum(part[0] for part in parts), np.sum([part[1] for part in parts], 0)
+            right = np.sum([part[2][spaces] for part in parts], 0)
             for i, (rule, excluded) in enumerate(ANSWERS):
                 row = {"category": category, "rule": rule, "excluded": excluded}
                 yield {**row, "n_known": int(questions[0]), "pairs": pairs}, questions, right[:, :, i]
 
-    def _resampled(self, name: str, spaces: list[int]) -> _Resampled:
-        """Resample the questions of a category that are known in all of these spaces; the result is cached."""
+    def _resampled(self, name: str, spaces: list[int]) -> tuple[int, Float64s, Float64s]:
+        """Resample the pairs of a category's questions that are known in all of these spaces; the result is cached.
+
+        Return the number of pairs, that of questions in the sample and in each resample, `[1 + samples]`, and how many
+        of them are answered correctly in each space, `[spaces, 1 + samples, answers]`.
+        """
         known = np.logical_and.reduce([self.judged[i].known[name] for i in spaces])
         key = (name, known.tobytes())
         if key not in self._cache:
             rng = np.random.default_rng([self.seed, ANALOGY_PAIRS, list(self.pairs).index(name)])
-            right = [judged.right[name] for judged in self.judged]
-            self._cache[key] = _resample(known, self.pairs[name], right, rng)
+            distinct, numbers = np.unique(self.pairs[name][known], return_inverse=True)
+            first, second = numbers.reshape(-1, 2).T
+            answered = np.concatenate([judged.right[name][known] for judged in self.judged], 1).astype(np.float64)
+            questions, right = np.zeros(1 + SAMPLES), np.zeros((1 + SAMPLES, answered.shape[1]))
+            if len(first):
+                times = Resampling.multinomial(len(distinct), rng).times
+                for start, stop in spans(len(times), max(_AT_ONCE // len(first), 1)):
+                    weight = np.where(first == second, 1.0, times[start:stop, second]) * times[start:stop, first]
+                    questions[start:stop], right[start:stop] = weight.sum(1), weight @ answered
+            by_space = right.reshape(len(right), len(self.judged), len(ANSWERS)).transpose(1, 0, 2)
+            self._cache[key] = len(distinct), questions, by_space
         return self._cache[key]
 
 
@@ -210,17 +210,3 @@ def _pairs_of(questions: list[tuple[str, str, str, str]], case: str) -> Int64s:
     folded = [[fold(word, case) for word in question] for question in questions]
     pairs = [[numbers.setdefault(frozenset(pair), len(numbers)) for pair in (q[:2], q[2:])] for q in folded]
     return np.array(pairs, np.int64).reshape(-1, 2)
-
-
-def _resample(known: Bools, pairs: Int64s, right: list[Bools], rng: np.random.Generator) -> _Resampled:
-    distinct, numbers = np.unique(pairs[known], return_inverse=True)
-    first, second = numbers.reshape(-1, 2).T
-    answers = np.concatenate([each[known] for each in right], axis=1).astype(np.float64)
-    questions, drawn_right = np.zeros(1 + SAMPLES), np.zeros((1 + SAMPLES, answers.shape[1]))
-    if len(first):
-        times = Resampling.multinomial(len(distinct), rng).times
-        for start, stop in spans(len(times), max(_AT_ONCE // len(first), 1)):
-            weight = np.where(first == second, 1.0, times[start:stop, second]) * times[start:stop, first]
-            questions[start:stop], drawn_right[start:stop] = weight.sum(1), weight @ answers
-    by_space = drawn_right.reshape(len(drawn_right), len(right), len(ANSWERS))
-    return _Resampled(len(distinct), questions, by_space.transpose(1, 0, 2))

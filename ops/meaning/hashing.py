@@ -118,19 +118,16 @@ def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None,
     wanted = [label] if label else [name for name in LABELS if name in values]
     labels = [own for own in (labelled(name, values[name]) for name in wanted) if len(own.classes) > 1]
     if label and not labels:
-        raise _too_few_classes(label, sorted({v for v in values[label] if v is not None}), len(sent_ids))
+        distinct = sorted({value for value in values[label] if value is not None})
+        number = f"has {len(distinct):,} values" if len(distinct) != 1 else f"has only the value {distinct[0]!r}"
+        raise InputError(
+            f"--label {label}: {number} in the {len(sent_ids):,} drawn sentences, and at least two must occur in "
+            f"{LEAST_OF_CLASS} or more; name another column, or raise --hashed-sentences"
+        )
     pairs = list(zip(datasets, names, strict=True))
     _, documents = np.unique(np.array([f"{d}\x1f{n}" for d, n in pairs], object), return_inverse=True)
     tested = is_tested(np.array([document_number(d, n, seed) for d, n in pairs], np.uint64))
     return Drawn(sent_ids, documents.astype(np.int64), tested, labels)
-
-
-def _too_few_classes(label: str, values: list[str], drawn: int) -> InputError:
-    number = f"has {len(values):,} values" if len(values) != 1 else f"has only the value {values[0]!r}"
-    return InputError(
-        f"--label {label}: {number} in the {drawn:,} drawn sentences, and at least two must occur in "
-        f"{LEAST_OF_CLASS} or more; name another column, or raise --hashed-sentences"
-    )
 
 
 def methods_and_sizes(width: int) -> list[tuple[str, int]]:

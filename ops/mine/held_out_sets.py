@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
@@ -31,11 +30,9 @@ class HeldOutSets:
     def draw(self, number: Int64s, winners: Sequences) -> Sequences:
         """Return the rows of each of `SETS` for each neuron and pole, given by set number `[n]`, ascending in each."""
         sets: list[Integers] = []
-        for own_number, first, stop in zip(number.tolist(), winners.offsets[:-1], winners.offsets[1:], strict=True):
-            own = winners.items[first:stop]
+        for own_number, own in zip(number.tolist(), winners.to_arrays(), strict=True):
             sets += [own, self.matched(own), self.random(len(own), own_number)]
-        rows = np.concatenate([np.zeros(0, np.int32), *sets]).astype(np.int32)
-        return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
+        return Sequences.from_lists(sets)
 
     def matched(self, winners: Integers) -> Int64s:
         """Return the rows of the set that is matched to the winners of a neuron and pole, ascending."""
@@ -108,23 +105,17 @@ class Matcher:
 
     def similar(self, sets: Sequences) -> LikeRows:
         """Return, for each winner, the similar rows that are not in its set, given the winners' rows of each set."""
-        rows, firsts, stops = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        cells = self._cells(sets.items)
-        for begin, end in pairwise(sets.offsets):
-            winners = sets.items[begin:end]
-            self._used[winners] = True
-            similar, first, stop = self._like_rows(cells[begin:end])
-            self._used[winners] = False
-            rows.append(similar)
-            firsts.append(first)
-            stops.append(stop)
-        items = np.concatenate([np.zeros(0, np.int64), *rows]).astype(np.int32)
-        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        return LikeRows(Sequences(items, offsets), np.concatenate(firsts), np.concatenate(stops))
+        found = [self._like_rows(winners) for winners in sets.to_arrays()]
+        none = np.zeros(0, np.int64)
+        first, stop = (np.concatenate([none, *(own[which] for own in found)]) for which in (1, 2))
+        return LikeRows(Sequences.from_lists(rows for rows, *_ in found), first, stop)
 
-    def _like_rows(self, cells: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """Return the unused rows that match any winner, given by cell, and where those of each winner start and end."""
+    def _like_rows(self, winners: Int32s) -> tuple[Int64s, Int64s, Int64s]:
+        """Return the rows that match any of a set's winners, and where those of each winner start and end."""
+        self._used[winners] = True
         free = ~self._used[self._rows]
+        self._used[winners] = False
+        cells = self._cells(winners)
         free_before = np.concatenate(([0], np.cumsum(free)))
         dataset = cells // self._per_dataset * self._per_dataset
         first, stop = np.zeros(cells.size, np.int64), np.zeros(cells.size, np.int64)

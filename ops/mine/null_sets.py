@@ -31,8 +31,7 @@ def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: In
     for neuron in number.tolist():
         random = np.random.default_rng([seed, NULL_SETS, neuron])
         sets += [uniform_set(len(baseline), size, random), document_set(codes, size, effect, random)]
-    rows = baseline[np.concatenate([np.zeros(0, np.int64), *sets])].astype(np.int32)
-    return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
+    return Sequences.from_lists(baseline[own] for own in sets)
 
 
 def uniform_set(sentences: int, size: int, random: np.random.Generator) -> Int64s:

@@ -185,16 +185,15 @@ class Profiler:
         yield marks
         for name in NAMES:
             if store.has["tags"] or name not in NEED_TAGS:
-                yield self._form(name)
+                yield Property(
+                    name, self._forms.values(name), partial(Selection.form, name=name), every_sentence=True,
+                    is_feature=False, rare_left_out=True, is_form=True,
+                )  # fmt: skip
         taken = {known.name for known in (*of_sentences, *of_tags, marks)} | set(NAMES)
         for key, (values, codes) in store.meta.items():
             name = f"meta:{key}" if key in taken else key
             column, is_nuisance = partial(Selection.take, column=codes), key in self._nuisance
             yield one_value(name, values, column, rare_left_out=True, is_nuisance=is_nuisance)
-
-    def _form(self, name: str) -> Property:
-        codes, values = partial(Selection.form, name=name), self._forms.values(name)
-        return Property(name, values, codes, every_sentence=True, is_feature=False, rare_left_out=True, is_form=True)
 
     def select(self, rows: Int64s) -> Selection:
         """Return a selection of the sentences, over which properties can be counted."""
