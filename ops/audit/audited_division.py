@@ -71,10 +71,8 @@ class AuditedDivision:
     """Learns and tests the cards of one division.
 
     Args:
-        rows: the rows of the baseline, ascending.
-        matrix: which literals these sentences have, `[L, rows]`.
+        rows, matrix: the rows of the baseline, ascending, and which literals these sentences have, `[L, rows]`.
         most: maximum number of literals on a card, not counting nuisance.
-        seed: the seed of the random sets.
 
     Attributes:
         rows: the rows of the baseline sentences that belong to a part, ascending, `[n]`.

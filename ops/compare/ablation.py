@@ -77,10 +77,9 @@ class Ablator:
     """Sets one neuron after another to its mean at every token, and measures how the others change.
 
     Args:
-        facts, options: the model, and how its activations are taken; the site is `hidden`.
+        options: how the model's activations are taken; the site is `hidden`.
         mean, std: the mean and the standard deviation of each neuron over the corpus, `[neurons]`. A neuron whose
             standard deviation is 0 or NaN is not among the others.
-        texts, token_budget: the sentences, and the token budget of a batch.
 
     Raises:
         InputError: the model's layers are not in one list, or batches of sentences cannot be padded.

@@ -112,7 +112,7 @@ def compared_rows(
     """Return the rows of `compare/runs` for one table: each measure by layer, and over all layers together.
 
     Args:
-        table, layers: the table of these measures, and the layers that both runs have.
+        layers: the layers that both runs have.
         values, control: the values in both runs, by measure; measures that only one run has are skipped.
         resamples, seed: number of bootstrap samples for the interval of `share_above`, and the seed of the draws. Each
             resamples the neurons of both runs, always with both poles of a neuron.

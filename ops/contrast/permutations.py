@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 from ops.arrays import Float64s, Floats, Int64s
 from ops.contrast.groups import Contrast
 from ops.sampling import CONTRAST_LABELS, CONTRAST_PERMUTATIONS
+from ops.shards import spans
 
 PURE = 0.9  # share of documents with one group only, from which on labels are permuted over documents
 _AT_ONCE = 50  # permutations in memory
@@ -49,9 +50,8 @@ class Permutations:
     def drawn(self, count: int) -> Iterator[Float64s]:
         """Yield the permuted labels, some permutations at a time, `[permutations, items]`."""
         random, by_stratum = np.random.default_rng(self.seeds), np.argsort(self.strata, kind="stable")
-        for first in range(0, count, _AT_ONCE):
-            size = min(_AT_ONCE, count - first)
-            order = np.argsort(self.strata + random.random((size, len(self.labels))), axis=1)
+        for first, stop in spans(count, _AT_ONCE):
+            order = np.argsort(self.strata + random.random((stop - first, len(self.labels))), axis=1)
             permuted = np.empty(order.shape)
             permuted[:, by_stratum] = self.labels[order]
             yield permuted

@@ -110,10 +110,9 @@ def unit_probes(contrast: Contrast, values: Floats | csr_array, axes: Float32s |
 
 def rotated_probes(contrast: Contrast, values: Floats, seed: int, layer: int) -> Scores:
     """Return what `unit_probes` returns for ten random rotations of the units, which are the arrays' first axis."""
-    several = []
-    for number in range(ROTATIONS):
-        random = np.random.default_rng([seed, CONTRAST_AXES, layer, number])
-        several.append(unit_probes(contrast, values, random_rotation(values.shape[1], random).astype(np.float32)))
+    draws = [np.random.default_rng([seed, CONTRAST_AXES, layer, number]) for number in range(ROTATIONS)]
+    axes = (random_rotation(values.shape[1], random).astype(np.float32) for random in draws)
+    several = [unit_probes(contrast, values, turned) for turned in axes]
     return Scores(np.stack([own.held_out for own in several]), np.stack([own.inner for own in several]))
 
 

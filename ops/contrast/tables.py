@@ -34,25 +34,24 @@ def units_table(
         units: the number of each of these units within its layer.
         spread: the standard deviation of each of these units over the corpus.
     """
-    is_a = contrast.is_a
-    found = {name: _joined(layers, name) for name in vars(next(iter(layers.values()))) if name != "largest"}
+    found: dict[str, Any] = {
+        name: _joined(layers, name) for name in vars(next(iter(layers.values()))) if name != "largest"
+    }
     layer, unit = np.repeat(list(layers), [len(units[own]) for own in layers]), np.concatenate(list(units.values()))
     deviation = np.concatenate([spread[own] for own in layers])
     difference = np.divide(found["mean_a"] - found["mean_b"], deviation, out=np.zeros(len(unit)), where=deviation > 0)
-    columns: dict[str, Any] = {name: found[name] for name in ("mean_a", "mean_b", "active_a", "active_b", "lift", "g2")}
-    columns |= {"layer": layer, "unit": unit, "difference": difference}
+    largest = np.maximum.reduce([own.largest for own in layers.values()])
+    order = np.lexsort((unit, layer, -np.abs(difference), -_worth(found)))
+    columns = found | {
+        "group": [contrast.group] * len(unit), "layer": layer, "unit": unit, "difference": difference,
+        "q_value": known_q_values(found["p"]), "p_family": empirical_p(np.abs(found["distance"]), largest),
+        "rank": 1 + np.argsort(order),
+    }  # fmt: skip
     for name in ("auc", "matched_auc"):
         columns |= {f"{name}{end}": own for end, own in zip(_ENDS, found[name], strict=True)}
-    counts = {"n_a": is_a.sum(), "n_b": (~is_a).sum(), "documents_a": contrast.documents_of(is_a)}
-    counts |= {"documents_b": contrast.documents_of(~is_a)}
-    columns |= {name: np.full(len(unit), count) for name, count in counts.items()}
-    columns["group"] = [contrast.group] * len(unit)
-    columns["q_value"] = known_q_values(found["p"])
-    largest = np.maximum.reduce([own.largest for own in layers.values()])
-    columns["p_family"] = empirical_p(np.abs(found["distance"]), largest)
-    order = np.lexsort((unit, layer, -np.abs(difference), -_worth(found)))
-    columns["rank"] = np.empty(len(unit), np.int64)
-    columns["rank"][order] = 1 + np.arange(len(unit))
+    for name, group in (("a", contrast.is_a), ("b", ~contrast.is_a)):
+        columns[f"n_{name}"] = np.full(len(unit), group.sum())
+        columns[f"documents_{name}"] = np.full(len(unit), contrast.documents_of(group))
     return schema.table("contrast/units", columns)
 
 

@@ -15,7 +15,7 @@ SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 LEAST_TRAINED, LEAST_TESTED = 20, 20  # minimum numbers of occurrences
 MOST_TESTED = 2_000
 MOST_CHOSEN_BY = 10_000  # maximum number of training examples used to choose a penalty
-_FEATURES = 1 << 18
+_FEATURES = 1 << 18  # of words, by their hashes
 # Values of scikit-learn's C, the inverse of the penalty's strength. Sparse words need a weaker penalty than dense
 # states.
 PENALTIES = (0.01, 0.1, 1.0, 10.0)
@@ -36,6 +36,8 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
     classifier `words` with the labels in random order, in training and in testing. A regression that did not converge
     is a weaker classifier, but not an error.
     """
+    from sklearn.feature_extraction import FeatureHasher
+
     label, tested = examples.label, is_tested(examples.document)
     tests = np.flatnonzero(tested & examples.has_state)[:MOST_TESTED]
     train = np.flatnonzero(~tested)
@@ -51,7 +53,8 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
         row = {"set": name, "features": features, "n": n, "c": penalty, "converged": converged}
         rows.append(row | scores.columns(answers, truth))
 
-    matrix, sizes = hashed(examples.words), sizes_of(len(train))
+    hasher = FeatureHasher(_FEATURES, input_type="string", alternate_sign=False)
+    matrix, sizes = hasher.transform(examples.words).tocsr(), sizes_of(len(train))
     penalties: dict[int, float] = {}
     for n in sizes:
         some, chosen_by = train[:n], train[: min(n, MOST_CHOSEN_BY)]
@@ -84,13 +87,6 @@ def sizes_of(available: int) -> list[int]:
     [100, 300, 450]
     """
     return [n for n in SIZES if n < available] + [available]
-
-
-def hashed(words: list[list[str]]) -> Any:
-    """Return the features of words as a sparse matrix `[occurrences, 2^18]`."""
-    from sklearn.feature_extraction import FeatureHasher
-
-    return FeatureHasher(_FEATURES, input_type="string", alternate_sign=False).transform(words).tocsr()
 
 
 def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = False) -> int | None:

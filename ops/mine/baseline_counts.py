@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -116,12 +115,12 @@ def _lines(patterns: Mapping[str, Sequences], profiler: Profiler) -> dict[str, s
 
 def add_up(tables: Iterable[pa.Table]) -> pa.Table:
     """Add up the counts of several blocks, and return the columns of `PARTS` with a row for each line."""
-    several = iter(tables)
-    first = next(several)
-    totals = np.zeros((len(PARTS), first["line"][-1].as_py() + 1), np.int64)
-    for table in chain([first], several):
-        for total, part in zip(totals, PARTS, strict=True):
-            total[table["line"].to_numpy()] += table[part].to_numpy()
+    totals = np.zeros((len(PARTS), 0), np.int64)
+    for table in tables:
+        line = table["line"].to_numpy()
+        if not totals.size:
+            totals = np.zeros((len(PARTS), line[-1] + 1), np.int64)
+        totals[:, line] += np.stack([table[part].to_numpy() for part in PARTS])
     return pa.table(list(totals), names=PARTS)
 
 

@@ -14,7 +14,7 @@ from ops import schema
 from ops.arrays import Int64s
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.sentence_sets import SentenceSets, sums_of_sets
-from ops.patterns.mined import COUNTS, NEVER, Mined, Records
+from ops.patterns.mined import COUNTS, NEVER, Records
 from ops.patterns.sequences import Sequences
 
 # The rows of sets that were mined together are sorted by kind and then by set. The counts are those of
@@ -74,15 +74,12 @@ def mine_candidates(
             least = [
                 np.where(wanted, least_supports(kind.min_support, sizes, min_count), NEVER) for sizes, wanted in parts
             ]
-            tables.append(_table(kind.name, some.number, kind.mine(some, np.stack(least, 1))))
+            mined = kind.mine(some, np.stack(least, 1))
+            names = pa.DictionaryArray.from_arrays(np.zeros(len(mined.patterns), np.int8), [kind.name])
+            columns = {name: np.ascontiguousarray(mined.counts[name]) for name in COUNTS.names or ()}
+            columns |= {"set": np.repeat(some.number, np.diff(mined.offsets)), "key": to_keys(mined.patterns)}
+            tables.append(schema.table(SCHEMA, columns | {"kind": names}))
     return pa.concat_tables(tables).unify_dictionaries()
-
-
-def _table(kind: str, number: Int64s, mined: Mined) -> pa.Table:
-    name = pa.DictionaryArray.from_arrays(np.zeros(len(mined.patterns), np.int8), [kind])
-    columns = {"set": np.repeat(number, np.diff(mined.offsets)), "kind": name, "key": to_keys(mined.patterns)}
-    counts = {count: np.ascontiguousarray(mined.counts[count]) for count in COUNTS.names or ()}
-    return schema.table(SCHEMA, columns | counts)
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,6 @@ class Candidates:
     """The patterns of one kind that several sets have.
 
     Attributes:
-        patterns: the distinct patterns.
         sets: the patterns of each set, as indices into `patterns`, `[n]` in total.
         counts: the `ops.patterns.mined.COUNTS` of each set and pattern, `[n]`.
     """

@@ -138,12 +138,9 @@ def _draw_like(
 ) -> Int64s:  # fmt: skip
     """Draw rows from the same cells or, if they have too few, from ever wider buckets of cells; mark them in `used`.
 
-    Args:
-        cells: the cells for which rows are needed, `[wanted]`.
-        rows, starts: cell i has the rows `rows[starts[i]:starts[i + 1]]`.
-        per_dataset: number of consecutive cells of one data set, one for each length from 0.
-        used: rows that must not be drawn, `[rows of the store]`.
-        widths: the widths of the buckets; each is a multiple of the previous one.
+    `cells [wanted]` are those for which rows are needed. Cell i has the rows `rows[starts[i]:starts[i + 1]]`, and a
+    data set has `per_dataset` consecutive cells, one for each length from 0. The width of each bucket is a multiple of
+    the previous one.
     """
     drawn = np.empty(cells.size, np.int64)
     n = 0

@@ -69,9 +69,7 @@ class NaiveBayes:
     def evidence(self, first: int, rows: Int64s, wanted: Sequences) -> Float64s:
         """Return the evidence that sentences belong to sets: the sum of the weights of the set's features they have.
 
-        Args:
-            first: the index of the first set.
-            wanted: for each set from the first one on, the requested sentences, as indices into `rows`.
+        `wanted` are, for each set from the one with index `first` on, the requested sentences, as indices into `rows`.
         """
         evidence, total = np.zeros(len(wanted.items)), np.zeros(len(rows))
         for features in self.features:
