@@ -66,13 +66,13 @@ class ExplanationLiterals:
         A neuron's activation model is tested on the winners of its pole `top`.
         """
         folds, terms = (
-            [row for row in rows.filter(np.isin(rows["set"].to_numpy() // len(POLES), numbers)).to_pylist()
-             if _key(row) in self._place]
+            rows.filter(np.isin(rows["set"].to_numpy() // len(POLES), numbers)).to_pylist()
             for rows in (self._folds, self._terms)
-        )  # fmt: skip
+        )
         chosen: dict[Any, list[Row]] = {}
         for row in folds:
-            chosen.setdefault((row["set"], _key(row), row["negated"]), []).append(row)
+            if _key(row) in self._place:
+                chosen.setdefault((row["set"], _key(row), row["negated"]), []).append(row)
         lifts = {(row["set"], _key(row), row["negated"]): _lift(row) for row in terms if row["model"] == "winners"}
         order = sorted(
             chosen.items(), key=lambda one: (one[0][0], -len(one[1]), sum(r["rank"] for r in one[1]), one[0])
@@ -84,7 +84,7 @@ class ExplanationLiterals:
             of_cards = np.isin(np.arange(FOLDS), [row["fold"] for row in rows])
             own.append(Tested(self._place[_key(row)], of_cards, lifts.get(key, np.nan), row))
         for row in terms:
-            if row["model"] == "activation":
+            if row["model"] == "activation" and _key(row) in self._place:
                 own = found.setdefault(row["set"], [])
                 own.append(Tested(self._place[_key(row)], np.arange(FOLDS) >= HALF, _lift(row), row))
         return found

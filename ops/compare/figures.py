@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
@@ -298,19 +297,15 @@ def groups_figure(tables: Mapping[str, pa.Table], layer: int) -> Figure:
     of = f"the {len(COLOURS)} largest are coloured and numbered"
     title = f"k-means groups on t-SNE maps (after Oba 2021, Figure 4): {of}"
     figure, grid = panels(titles, title, own_scales=True)
-    for axes, table in zip(grid, maps.values(), strict=True):
-        _map(axes, table)
-    return finish(figure, "t-SNE axes (no unit); all other groups: grey")
-
-
-def _map(axes: Axes, table: pa.Table) -> None:
-    """Draw points by group, and write the number of each coloured group at its most central point."""
-    group, points = table["group"].to_numpy(), np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()])
-    named = dict.fromkeys(largest(group.tolist()), "")
-    scatter(axes, points, group.tolist(), named)
     look: dict[str, Any] = {"weight": "bold", "ha": "center", "va": "center"}
-    outline = [withStroke(linewidth=2.5, foreground=GROUND)]
-    for number, colour in zip(named, COLOURS, strict=False):
-        own = points[group == number]
-        x, y = own[((own - np.median(own, axis=0)) ** 2).sum(1).argmin()]
-        axes.text(x, y, str(number), color=colour, path_effects=outline, **look)
+    look["path_effects"] = [withStroke(linewidth=2.5, foreground=GROUND)]
+    for axes, table in zip(grid, maps.values(), strict=True):
+        group, points = table["group"].to_numpy(), np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()])
+        named = dict.fromkeys(largest(group.tolist()), "")
+        scatter(axes, points, group.tolist(), named)
+        for number, colour in zip(named, COLOURS, strict=False):
+            # The number of a group is at its most central point.
+            own = points[group == number]
+            x, y = own[((own - np.median(own, axis=0)) ** 2).sum(1).argmin()]
+            axes.text(x, y, str(number), color=colour, **look)
+    return finish(figure, "t-SNE axes (no unit); all other groups: grey")

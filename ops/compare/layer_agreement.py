@@ -216,10 +216,11 @@ def basis_agreement(
     rows = []
     for name, numbers, values, pairs in comparable_layers(by_name, widths):
         r = correlations(values)
-        for i, j in pairs:
-            if not np.isnan(r[i, j]):
-                row = {"property": name, "layer_a": numbers[i], "layer_b": numbers[j], "correlation": r[i, j]}
-                rows.append(row)
+        rows += [
+            {"property": name, "layer_a": numbers[i], "layer_b": numbers[j], "correlation": r[i, j]}
+            for i, j in pairs
+            if not np.isnan(r[i, j])
+        ]
     return schema.table(_AGREEMENT, rows)
 
 

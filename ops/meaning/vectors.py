@@ -97,5 +97,6 @@ class ContextTables:
         row, column, values = (np.concatenate(c) for c in zip(*self._parts, strict=True))
         matrix = sp.csr_matrix((values, (row, column)), (len(self.words), len(self.contexts)))
         vectors = pa.array(list(factorise(matrix, dimensions, power, seed)))
-        columns = {"word": self.vocabulary.rows, "count": self.vocabulary.row_counts, "vector": vectors}
+        counts = self.vocabulary.counts[self.vocabulary.row >= 0]
+        columns = {"word": self.words, "count": counts, "vector": vectors}
         return pa.table(columns, schema=schema(WORDS))

@@ -43,11 +43,6 @@ class Vocabulary:
         """The context words, in the order of their columns."""
         return [self.words[i] for i in np.flatnonzero(self.column >= 0)]
 
-    @property
-    def row_counts(self) -> Int64s:
-        """How often each counted word occurs, in the order of their rows, int64."""
-        return self.counts[self.row >= 0]
-
     def to_table(self) -> pa.Table:
         """Return the vocabulary as a table of `word`, `count`, `row` and `column`."""
         columns = {"word": pa.array(self.words, pa.string()), "count": self.counts}
