@@ -26,10 +26,6 @@ class Selection:
     def __init__(self, view: MiningView, rows: Int64s, class_of: Int32s, forms: Forms) -> None:
         self.view, self.rows, self._class_of, self._forms = view, rows, class_of, forms
 
-    def take(self, column: Int32s) -> Int32s:
-        """Return the entries of the selected sentences in a column of all rows."""
-        return column[self.rows]
-
     @cached_property
     def lengths(self) -> Int64s:
         """The number of words of each sentence, including punctuation."""
@@ -50,12 +46,6 @@ class Selection:
         words, tags, is_mark = self.items
         return words.where(~is_mark & (self._class_of[tags.items] == TAG_CLASSES.index(name)))
 
-    @property
-    def marks(self) -> Sequences:
-        """The punctuation marks of each sentence, as words."""
-        words, _, is_mark = self.items
-        return words.where(is_mark)
-
     def count_of(self, name: str) -> Int64s:
         """Return how many tags of one tag class each sentence has."""
         return self.tag_classes.where(self.tag_classes.items == TAG_CLASSES.index(name)).lengths
@@ -73,10 +63,6 @@ class Selection:
         has_top, top = below_root < forest.offsets[1:], np.full(len(self.rows), -1, np.int32)
         top[has_top] = forest.label[below_root[has_top]]
         return self._forms.clauses(Annotated(self.view.store.words(self.rows), tags.items, is_mark, top))
-
-    def form(self, name: str) -> Sequences:
-        """Return the values of one of the properties `ops.forms.forms.NAMES` in each sentence."""
-        return self._forms.codes(name, self.clauses)
 
 
 @dataclass(frozen=True)
@@ -162,9 +148,7 @@ class Profiler:
         """Yield all properties. One more entry here adds a property to profiles, baseline counts and held-out areas."""
         store = self.view.store
         of_sentences = [
-            one_value(
-                "dataset", store.names["dataset"], partial(Selection.take, column=store.dataset), is_nuisance=True
-            ),
+            one_value("dataset", store.names["dataset"], lambda s: store.dataset[s.rows], is_nuisance=True),
             one_value(
                 "words_per_sentence", [str(n) for n in range(store.longest + 1)], lambda s: s.lengths, is_nuisance=True
             ),
@@ -178,7 +162,7 @@ class Profiler:
             ),
         ]
         # Punctuation marks are recognised without tags.
-        marks = values_within("punctuation", self.view.word_names, lambda s: s.marks)
+        marks = values_within("punctuation", self.view.word_names, lambda s: s.items[0].where(s.items[2]))
         yield from of_sentences
         if store.has["tags"]:
             yield from of_tags
@@ -186,14 +170,16 @@ class Profiler:
         for name in NAMES:
             if store.has["tags"] or name not in NEED_TAGS:
                 yield Property(
-                    name, self._forms.values(name), partial(Selection.form, name=name), every_sentence=True,
-                    is_feature=False, rare_left_out=True, is_form=True,
+                    name, self._forms.values(name), lambda s, name=name: self._forms.codes(name, s.clauses),
+                    every_sentence=True, is_feature=False, rare_left_out=True, is_form=True,
                 )  # fmt: skip
         taken = {known.name for known in (*of_sentences, *of_tags, marks)} | set(NAMES)
         for key, (values, codes) in store.meta.items():
             name = f"meta:{key}" if key in taken else key
-            column, is_nuisance = partial(Selection.take, column=codes), key in self._nuisance
-            yield one_value(name, values, column, rare_left_out=True, is_nuisance=is_nuisance)
+            yield one_value(
+                name, values, lambda s, codes=codes: codes[s.rows], rare_left_out=True,
+                is_nuisance=key in self._nuisance,
+            )  # fmt: skip
 
     def select(self, rows: Int64s) -> Selection:
         """Return a selection of the sentences, over which properties can be counted."""
