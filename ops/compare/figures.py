@@ -42,11 +42,8 @@ _AGREEMENT = (
     ("", "units", "correlation"),
     ("", "axes of rotated bases (band: lowest to highest)", "rotated_mean", "rotated_low", "rotated_high"),
 )
-_PROPERTIES = (
-    "neurons:mean",
-    "neurons:std",
-    *(f"means:{kind}_per_sentence:top" for kind in ("words", "verbs", "nouns")),
-)
+_MEANS = tuple(f"means:{kind}_per_sentence:top" for kind in ("words", "verbs", "nouns"))
+_PROPERTIES, HEAT_MAPS = ("neurons:mean", "neurons:std", *_MEANS), (*_MEANS, "neurons:mean")
 _MEASURES = {"silhouette": "silhouette (-1 to 1)", "rand_index": "adjusted Rand index"}
 _QUALITY = tuple(
     (measure, series, f"{measure}{end}")
@@ -67,12 +64,6 @@ FIRST = 12  # neurons whose names are shown
 Neuron = tuple[int, int]  # layer and unit
 Null = Mapping[Neuron, Mapping[Neuron, Effect]]  # for each neuron, the random ones that it is compared with
 Rows = list[dict[str, Any]]
-HEAT_MAPS = (
-    "means:words_per_sentence:top",
-    "means:verbs_per_sentence:top",
-    "means:nouns_per_sentence:top",
-    "neurons:mean",
-)
 _EFFECTS = {
     "moved": "how far neurons of later layers move (mean, in their standard deviations)",
     "output": "how far the classifier's output moves (total variation, 0 to 1)",

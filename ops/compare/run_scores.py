@@ -127,8 +127,8 @@ def compared_rows(
         ends = share_intervals(measured, resamples, rng) if measured else {}
         for name, (mine, theirs) in pairs.items():
             row: dict[str, Any] = {"table": table, "measure": name, "layer": layer}
-            row |= {"n": len(mine.value), "mean": float(mine.value.mean())}
-            row |= {"control_n": len(theirs.value), "control_mean": float(theirs.value.mean())}
+            for prefix, side in (("", mine), ("control_", theirs)):
+                row |= {f"{prefix}n": len(side.value), f"{prefix}mean": float(side.value.mean())}
             if name in ends:
                 limit = float(np.quantile(theirs.value, QUANTILE))
                 row |= {"median": float(np.median(mine.value)), "control_median": float(np.median(theirs.value))}
