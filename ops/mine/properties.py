@@ -169,17 +169,22 @@ class Profiler:
         yield marks
         for name in NAMES:
             if store.has["tags"] or name not in NEED_TAGS:
+
+                def of_form(selection: Selection, name: str = name) -> Sequences:
+                    return self._forms.codes(name, selection.clauses)
+
                 yield Property(
-                    name, self._forms.values(name), lambda s, name=name: self._forms.codes(name, s.clauses),
-                    every_sentence=True, is_feature=False, rare_left_out=True, is_form=True,
+                    name, self._forms.values(name), of_form, every_sentence=True, is_feature=False, rare_left_out=True,
+                    is_form=True,
                 )  # fmt: skip
         taken = {known.name for known in (*of_sentences, *of_tags, marks)} | set(NAMES)
         for key, (values, codes) in store.meta.items():
             name = f"meta:{key}" if key in taken else key
-            yield one_value(
-                name, values, lambda s, codes=codes: codes[s.rows], rare_left_out=True,
-                is_nuisance=key in self._nuisance,
-            )  # fmt: skip
+
+            def of_rows(selection: Selection, codes: Int32s = codes) -> Int32s:
+                return codes[selection.rows]
+
+            yield one_value(name, values, of_rows, rare_left_out=True, is_nuisance=key in self._nuisance)
 
     def select(self, rows: Int64s) -> Selection:
         """Return a selection of the sentences, over which properties can be counted."""
