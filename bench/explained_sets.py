@@ -72,7 +72,7 @@ class MinedRun:
         self.neurons = self.scored.neurons
         self.sentences = open_sentences(self.store, CODES, annotate["fingerprint"])
         self.mine = {name: mine[name] for name in MINE_OPTIONS}
-        mining = Mining(self.sentences, self.neurons, self.mine | {"word_case": "lower"}, self.seed, draws=False)
+        mining = Mining(self.sentences, self.neurons, self.mine | {"word_case": "lower"}, self.seed)
         tables = (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS))
         listed = count_listed(*(read_table(self.store, table, columns=columns) for table, columns in tables))
         self.pool, self.words = make_pool([listed], mining, recorded_model(run.require("topk")), self.seed)
@@ -159,7 +159,7 @@ class ExplainedSets:
 
     def _mining(self, **changes: Any) -> Mining:
         run = self._run
-        return Mining(self._sentences, run.neurons, run.mine | changes, self._seed, draws=not changes["no_scores"])
+        return Mining(self._sentences, run.neurons, run.mine | changes, self._seed)
 
 
 def fresh_f1(run: MinedRun, assessed: Assessed, rows: Int64s, winners: Int64s) -> float:

@@ -14,10 +14,10 @@ from bench.mined_calibration import Z99
 from jobs.audit.job import AuditConfig
 from jobs.audit.steps import audited_datasets
 from ops.arrays import Int32s, Int64s, Integers
-from ops.audit import across_datasets
+from ops.audit import audit_rows
 from ops.audit.audit_rows import neuron_row
 from ops.audit.audited_division import AuditedDivision, RangeWinners
-from ops.audit.dataset_winners import read_dataset_winners
+from ops.audit.audited_neurons import read_dataset_winners
 from ops.audit.divisions import Division
 from ops.errors import InputError
 from ops.explain.verdict import Evidence
@@ -224,8 +224,8 @@ def null_audits(run: MinedRun, sets: int, seed: int) -> dict[str, Any]:
     found = {}
     for way in AUDITED_WAYS:
         verdicts = [_audit(audited, *one) for one in enumerate(drawing.draw(way, sets))]
-        counts = {name: verdicts.count(name) for name in across_datasets.VERDICTS}
-        found_in = counts[across_datasets.LOCAL] + counts[across_datasets.GLOBAL]
+        counts = {name: verdicts.count(name) for name in audit_rows.VERDICTS}
+        found_in = counts[audit_rows.LOCAL] + counts[audit_rows.GLOBAL]
         found[way] = {"sets": sets, "verdicts": counts, **share("found", found_in, sets, MOST_FINDINGS)}
     return found
 

@@ -65,7 +65,6 @@ def run_all(folder: Path) -> None:
     meaning.JOB.run(MeaningConfig.model_validate({**same, "parts": "counts"}))
     explain_what_is_plain()
     pool_features()
-    separate_groups()
 
 
 def pool_features() -> None:
@@ -81,15 +80,6 @@ def pool_features() -> None:
     take_largest(products, 0, values, places)
     pool_places(values, places, sentence, pooled, active)
     pool_block(products, sentence, pooled, active)
-
-
-def separate_groups() -> None:
-    """Find how well units separate two groups of sentences; all probes of a contrast would take longer."""
-    import numpy as np
-
-    from ops.contrast.probes import training_areas
-
-    training_areas(np.arange(6, dtype=np.float32).reshape(3, 2), np.array([True, False, True]))
 
 
 def explain_what_is_plain() -> None:

@@ -24,7 +24,7 @@ from jobs.stage.scored import Scored
 from jobs.stage.sentence_literals import LiteralArgs, LiteralFinder, literals_file, read_literals
 from jobs.stage.step import Made, Step, Steps
 from jobs.stage.units import chosen_units
-from ops.audit.across_datasets import VERDICTS
+from ops.audit.audit_rows import VERDICTS
 from ops.audit.audited_literals import ExplanationLiterals, audited_literals
 from ops.audit.audited_neurons import TABLES, AuditedNeurons
 from ops.audit.divisions import LEAST_WINNERS, Division

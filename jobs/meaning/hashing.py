@@ -19,8 +19,7 @@ from ops.corpus.read_shard import read_rows
 from ops.errors import InputError
 from ops.figures.files import save_figures
 from ops.meaning.figures import codes_figure, precision_figure
-from ops.meaning.hashed_sentences import Drawn, label_drawn, no_sentences
-from ops.meaning.hashing import IN_THE_PLANE, HashedStates, methods_and_sizes
+from ops.meaning.hashing import IN_THE_PLANE, Drawn, HashedStates, label_drawn, methods_and_sizes, no_sentences
 from ops.meaning.readers import SentenceReader
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer

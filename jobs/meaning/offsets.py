@@ -19,8 +19,7 @@ from ops import sampling, schema
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
-from ops.meaning.analogies import Analogies, Judged, judge
-from ops.meaning.analogy_intervals import AnalogyBootstrap
+from ops.meaning.analogies import Analogies, AnalogyBootstrap, Judged, judge
 from ops.meaning.figures import PAIRS, analogy_figures, known_pairs, offset_figures
 from ops.meaning.spaces import frequent_words, neighbour_rows, space_names, spaces_by_name
 from ops.meaning.word_states import WordReader, WordSums

@@ -22,7 +22,7 @@ from ops.figures.files import save_figures
 from ops.meaning.drawn_sentences import COLUMNS, MASKED, PAIR, TRANSLATION, Wanted, choose_sentences, draw_from_shard
 from ops.meaning.figures import sentence_figures
 from ops.meaning.masked_words import masked_word_rows, read_masked
-from ops.meaning.next_sentences import OTHER, SAME, best_layer, next_rows, read_pairs
+from ops.meaning.next_sentences import next_rows, read_pairs
 from ops.meaning.readers import SentenceReader
 from ops.meaning.translations import translation_rows
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
@@ -149,7 +149,6 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
         "without_distant": sum(texts[2] is None for texts in drawn[: pairs.num_rows]),
         "masked_places": len(read[MASKED].get("rank", ())), "translated": translations.num_rows,
         "scored": chosen.num_rows, "heads": list(args.heads),
-        "knows_next_best": {against: best_layer(rows, against) for against in (SAME, OTHER)},
         "left_out": left_out, "figures": save_figures(store, "meaning/sentences_figures", figures, facts.title),
     }  # fmt: skip
 

@@ -96,10 +96,10 @@ class MineArgs(StageArgs):
         """The number of neurons that are mined."""
         return len(self.options["units"]) or len(self.neurons)
 
-    def open(self, draws: bool = True) -> Mining:
-        """Return the data to mine, from this machine's copy of the sentences; `draws` is an argument of `Mining`."""
+    def open(self) -> Mining:
+        """Return the data to mine, from this machine's copy of the sentences."""
         sentences = open_sentences(self.store, CODES, self.sentences)
-        return Mining(sentences, self.neurons, self.options, self.seed, draws)
+        return Mining(sentences, self.neurons, self.options, self.seed)
 
     def tables(self, item: Item) -> tuple[str, ...]:
         """Return the tables that have a part for a range, in the order of their commits; random sets have none."""
@@ -220,7 +220,7 @@ class BaselineCounter:
     """Counts candidates and properties over blocks of baseline sentences, for each half of the documents."""
 
     def __init__(self, args: MineArgs) -> None:
-        self.mining = args.open(draws=False)
+        self.mining = args.open()
         self.counter = BlockCounter(read_partial(args.store, UNION), self.mining.kinds, Profiler(self.mining.text))
 
     def __call__(self, item: Item) -> Made:

@@ -39,7 +39,7 @@ class LiteralArgs(StageArgs):
     def mining(self) -> Mining:
         """Return the annotated sentences in the form used for patterns, with words in lower case."""
         sentences = open_sentences(self.store, CODES, self.sentences)
-        return Mining(sentences, self.neurons, {**self.mine, "word_case": "lower"}, self.seed, draws=False)
+        return Mining(sentences, self.neurons, {**self.mine, "word_case": "lower"}, self.seed)
 
 
 def literals_file(job: str, item: Item) -> Output:

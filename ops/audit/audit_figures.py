@@ -49,10 +49,7 @@ def transfer_figure(transfers: dict[str, Transfers]) -> Figure:
     The diagonal shows the transfer between two halves of the same data set, which is the highest that can be reached.
     The second matrix is that of data sets permuted over documents, which have the same content: only chance moves its
     cells away from 1, and the figure says how far. Below each name is the gain of that data set's own cards: the
-    smaller it is, the less certain its column is.
-
-    Args:
-        transfers: the sums over neurons, and those of the available controls.
+    smaller it is, the less certain its column is. `transfers` are sums over neurons, also of the available controls.
     """
     matrices = {name: transfers[name].ratios() for name in _TITLES if name in transfers}
     names = transfers[NEURONS].names
@@ -104,11 +101,7 @@ def _matrix(axes: Axes, sums: Transfers, values: Float64s) -> AxesImage:
 
 
 def illusion_figure(neurons: dict[str, pa.Table]) -> Figure:
-    """Draw the quantiles of the illusion by layer, over neurons and poles with known transfer.
-
-    Args:
-        neurons: rows of audit/neurons/ with `layer` and `illusion`, and those of the controls.
-    """
+    """Draw the quantiles of the illusion by layer, over neurons and poles with known transfer, and of the controls."""
     known = {name: rows.filter(pc.is_valid(rows["illusion"])) for name, rows in neurons.items()}
     every = pa.concat_tables(
         rows.select(["layer", "illusion"]).append_column("basis", pa.repeat(name, len(rows)))

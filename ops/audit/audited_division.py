@@ -71,14 +71,8 @@ class AuditedDivision:
     """Learns and tests the cards of one division.
 
     Args:
-        division: the part of each sentence.
-        rows: the rows of the baseline, ascending.
-        matrix: which literals these sentences have, `[L, rows]`.
-        sentences: the annotated sentences.
-        literals: the literals.
-        winners: the literals of winners.
+        rows, matrix: the rows of the baseline, ascending, and which literals these sentences have, `[L, rows]`.
         most: maximum number of literals on a card, not counting nuisance.
-        seed: the seed of the random sets.
 
     Attributes:
         rows: the rows of the baseline sentences that belong to a part, ascending, `[n]`.
@@ -131,9 +125,7 @@ class AuditedDivision:
     def precisions(self, number: int, winners: DatasetWinners) -> Precisions:
         """Return the average precisions, in each part, of the cards of a set of winners.
 
-        Args:
-            number: the number of the set; its random sets depend on it.
-            winners: the winners.
+        The random sets depend on the number of the set.
         """
         parts, documents = len(self.division), len(self.part_of)
         values, errors = np.full((2, parts, parts), np.nan), np.zeros((2, parts, parts))

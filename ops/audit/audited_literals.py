@@ -1,6 +1,5 @@
 """The literals that an audit tests: those of the cards of the folds, and those of the activation models."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,13 +53,7 @@ class Tested:
 
 
 class ExplanationLiterals:
-    """The literals of explanations, without hubs.
-
-    Args:
-        store: the run's folder.
-        neurons: the run's neurons.
-        pool: the result of `audited_literals`.
-    """
+    """The literals of explanations, without hubs; `pool` is the result of `audited_literals`."""
 
     def __init__(self, store: Store, neurons: Neurons, pool: pa.Table) -> None:
         self._place = {key: number for number, key in enumerate(_keys(pool))}
@@ -78,7 +71,8 @@ class ExplanationLiterals:
         )
         chosen: dict[Any, list[Row]] = {}
         for row in folds:
-            chosen.setdefault((row["set"], _key(row), row["negated"]), []).append(row)
+            if _key(row) in self._place:
+                chosen.setdefault((row["set"], _key(row), row["negated"]), []).append(row)
         lifts = {(row["set"], _key(row), row["negated"]): _lift(row) for row in terms if row["model"] == "winners"}
         order = sorted(
             chosen.items(), key=lambda one: (one[0][0], -len(one[1]), sum(r["rank"] for r in one[1]), one[0])
@@ -87,16 +81,13 @@ class ExplanationLiterals:
         for key, rows in order:
             own = found.setdefault(key[0], [])
             row = rows[0] | {"model": "winners", "rank": len(own) + 1}
-            own += self._tested(row, np.isin(np.arange(FOLDS), [row["fold"] for row in rows]), lifts.get(key, np.nan))
+            of_cards = np.isin(np.arange(FOLDS), [row["fold"] for row in rows])
+            own.append(Tested(self._place[_key(row)], of_cards, lifts.get(key, np.nan), row))
         for row in terms:
-            if row["model"] == "activation":
-                found.setdefault(row["set"], []).extend(self._tested(row, np.arange(FOLDS) >= HALF, _lift(row)))
+            if row["model"] == "activation" and _key(row) in self._place:
+                own = found.setdefault(row["set"], [])
+                own.append(Tested(self._place[_key(row)], np.arange(FOLDS) >= HALF, _lift(row), row))
         return found
-
-    def _tested(self, row: Row, folds: Bools, lift: float) -> Iterator[Tested]:
-        place = self._place.get(_key(row))
-        if place is not None:
-            yield Tested(place, folds, lift, row)
 
 
 def _by_set(store: Store, neurons: Neurons, table: str, columns: list[str]) -> pa.Table:

@@ -1,26 +1,28 @@
 """Audits ranges of neurons: learns their cards in every data set, and tests these and the literals of explanations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array
 
 from ops import schema
-from ops.arrays import Float32s, Float64s, Int64s
-from ops.audit.across_datasets import LEAST_LIFT
-from ops.audit.audit_rows import Row, neuron_row, pattern_row, portability_rows
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
+from ops.audit.audit_rows import LEAST_LIFT, Row, neuron_row, pattern_row, portability_rows
 from ops.audit.audited_division import AuditedDivision, DatasetWinners, RangeWinners
 from ops.audit.audited_literals import ExplanationLiterals, Tested
-from ops.audit.dataset_winners import read_dataset_winners
-from ops.audit.divisions import DATASETS, HALVES, Division
-from ops.audit.within import WithinParts
+from ops.audit.divisions import DATASETS, HALVES, NO_PART, Division
 from ops.literals.find import Literals
 from ops.literals.incidence import having
 from ops.mine.mining import Mining
+from ops.sentences.store import SentenceStore
+from ops.sentences.winner_sets import WinnerSets, read_winner_sets
+from ops.statistics.association import place_in_group
+from ops.statistics.interval import Interval
 from ops.statistics.lifts import Counted, Lifts, lifts
+from ops.statistics.ratio import Ratio
 from ops.storage.store import Store
-from ops.topk.neurons import POLES, set_number
+from ops.topk.neurons import POLES, Neurons, set_number
 
 TABLES = ("portability", "patterns", "neurons")
 
@@ -29,20 +31,16 @@ class AuditedNeurons:
     """Audits ranges of a run's neurons.
 
     Args:
-        store: the run's folder.
         mining: the annotated sentences, with words in lower case.
         literals: the literals from which cards are made, and those of the explanations.
         rows: the rows of the sentences whose literals are known, ascending.
         matrix: which literals these sentences have, `[L, rows]`.
-        division: the corpus by data set.
-        explanations: the literals of the explanations.
         sampled: the rows of the activation sample.
         layer: a function that returns the activations of a layer, `[sampled, units]`.
         table: the table of the winners, `topk_by_dataset` or `topk`.
         most_winners: maximum number of winners in a data set.
         card_literals: maximum number of literals on a card, not counting nuisance.
         controlled: the numbers of the neurons for which controls are computed, ascending.
-        seed: the seed of all draws.
     """
 
     def __init__(
@@ -74,12 +72,9 @@ class AuditedNeurons:
 
     def audit(self, numbers: Int64s) -> dict[str, pa.Table]:
         """Return the rows of some neurons in each of `TABLES` in `audit/`, and the rows of their controls."""
-        found = list(
-            read_dataset_winners(
-                self.store, self.mining.neurons, self.mining.sentences, numbers, self.table,
-                self.audited[DATASETS].division.of_row, self.most_winners,
-            )
-        )  # fmt: skip
+        part = self.audited[DATASETS].division.of_row
+        run = self.store, self.mining.neurons, self.mining.sentences
+        found = list(read_dataset_winners(*run, numbers, self.table, part, self.most_winners))
         self.winners.load(np.unique(np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in found)])))
         tested = self.explanations.of(numbers)
         shares = self._shares(numbers, tested)
@@ -159,3 +154,79 @@ def literal_lifts(
         hits, n, others, rest = counts
         found.append(lifts(Counted(hits, n, others, rest, audited.part_of, winners.usable)))
     return found
+
+
+def read_dataset_winners(
+    store: Store, neurons: Neurons, sentences: SentenceStore, numbers: Int64s, table: str, part: Int32s, most: int
+) -> Iterator[tuple[int, Int64s]]:
+    """Yield the sets of some neurons in order: the set's number, and the rows of its winners in data sets, ascending.
+
+    Args:
+        numbers: the numbers of the neurons to read, ascending.
+        table: `topk_by_dataset` or `topk`.
+        part: the part of each row of the annotated sentences, -1 for rows to skip.
+        most: maximum number of winners in a data set. If there are more, those with the first ranks are kept.
+    """
+    winners = read_winner_sets(store, neurons, sentences, numbers, table)
+    of_part = part[winners.rows.items]
+    # Within a set and data set, the winners are sorted by rank.
+    key = np.where(of_part < 0, -1, winners.set_of * (int(part.max(initial=0)) + 1) + of_part)
+    order = np.argsort(key, kind="stable")
+    order = order[key[order] >= 0]
+    kept = np.zeros(len(key), np.bool_)
+    kept[order[place_in_group(key[order]) < most]] = True
+    chosen = WinnerSets(winners.number, winners.rows.where(kept)).by_row()
+    yield from ((number, rows) for number, rows in chosen.each() if len(rows))
+
+
+class WithinParts:
+    """The activation sample by part of the corpus.
+
+    Args:
+        part: the part of each sentence of the activation sample, `NO_PART` if it has none, `[n]`.
+        document: the document of each sentence, `[n]`.
+        keep: which sentences are counted, `[n]`; None for all.
+    """
+
+    def __init__(self, part: Int32s, document: Int64s, keep: Bools | None = None) -> None:
+        counted = part != NO_PART if keep is None else keep & (part != NO_PART)
+        self._rows = np.flatnonzero(counted)
+        self._part = part[self._rows]
+        self._sizes = np.bincount(self._part)[:, None]
+        self._documents, self._document = np.unique(document[self._rows], return_inverse=True)
+
+    def eta_squared(self, activations: Floats) -> list[Interval]:
+        """Return the share of the variance of each unit's activations `[n, units]` between parts, within 0 and 1."""
+        own = np.asarray(activations[self._rows], np.float64)
+        own = own - own.mean(0) if len(own) else own
+        return self._one_minus(self._centred(own), own, 0.0)
+
+    def r2_within(self, activations: Floats, predicted: Float64s) -> list[Interval]:
+        """Return the share of each unit's variance within parts that a prediction explains, at most 1.
+
+        Activations and predictions, `[n, units]` each, are centred in each part, so only the variation within parts is
+        compared.
+        """
+        own = np.asarray(activations[self._rows], np.float64)
+        return self._one_minus(self._centred(own - predicted[self._rows]), self._centred(own), -np.inf)
+
+    def _centred(self, values: Float64s) -> Float64s:
+        """Return the counted values minus the means of their parts, `[counted, units]`."""
+        means = np.zeros((len(self._sizes), values.shape[1]))
+        np.add.at(means, self._part, values)
+        return values - (means / np.maximum(self._sizes, 1))[self._part]
+
+    def _one_minus(self, left: Float64s, every: Float64s, least: float) -> list[Interval]:
+        """Return 1 minus the ratio of the columns' sums of squares, between `least` and 1.
+
+        Means are where squares are smallest, so that their own error has no effect of the first order.
+        """
+        found = []
+        for above, below in zip((left**2).T, (every**2).T, strict=True):
+            parts, whole = (
+                np.asarray(np.bincount(self._document, own, len(self._documents)), np.float64) for own in (above, below)
+            )
+            value, low, high = Ratio.of(self._documents, parts, whole).minus(1.0)
+            known = low <= high
+            found.append(Interval(-value, max(-high, least) if known else np.nan, min(-low, 1.0) if known else np.nan))
+        return found

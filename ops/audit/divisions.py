@@ -57,8 +57,6 @@ class Division:
 
         Args:
             document: code of the document of each annotated sentence, `[rows]`.
-            baseline: rows of the baseline.
-            seed: the seed of the draw.
         """
         inside = self.of_row != NO_PART
         documents = np.unique(document[inside])

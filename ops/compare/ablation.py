@@ -40,9 +40,7 @@ class Effect:
         moved: how far the other neurons of later layers move, averaged over these neurons.
         own: of the neurons with the same unit index in a later layer of the same width, the one that moves most; -1 if
             there is none.
-        own_moved: how far the neuron `own` moves.
         most: the other neuron that moves most; -1 if there is none.
-        most_moved: how far the neuron `most` moves.
         output: how far the classifier's probabilities move: the mean total variation distance, from 0 to 1; NaN without
             a classifier.
     """
@@ -79,10 +77,9 @@ class Ablator:
     """Sets one neuron after another to its mean at every token, and measures how the others change.
 
     Args:
-        facts, options: the model, and how its activations are taken; the site is `hidden`.
+        options: how the model's activations are taken; the site is `hidden`.
         mean, std: the mean and the standard deviation of each neuron over the corpus, `[neurons]`. A neuron whose
             standard deviation is 0 or NaN is not among the others.
-        texts, token_budget: the sentences, and the token budget of a batch.
 
     Raises:
         InputError: the model's layers are not in one list, or batches of sentences cannot be padded.
@@ -180,7 +177,6 @@ def choose_neurons(
     Args:
         properties: each neuron's value of each property, by name, `[neurons]`; neurons with NaN are not chosen.
         strongest: maximum number of neurons for each property.
-        most: maximum number of distinct neurons in total.
         with_last: whether to include the last layer, which no other neuron follows.
     """
     stop = len(neurons) if with_last else len(neurons) - neurons.widths[-1]
@@ -211,7 +207,6 @@ def matched_neurons(
 
     Args:
         std: the standard deviation of each neuron over the corpus, `[neurons]`; neurons with NaN are not drawn.
-        chosen: the numbers of the chosen neurons.
         each: number of neurons to draw for each chosen one; a narrow layer may have fewer.
 
     Returns:

@@ -23,8 +23,7 @@ def sampled_sentences(store: Store) -> Int64s:
 def common_rows(store: Store, other: Store, ids: Int64s | None = None) -> tuple[Int64s, Int64s]:
     """Return which rows of the two activation samples contain the same sentences, in the same order.
 
-    Args:
-        ids: the ids in the first run of the second run's sentences, -1 if it lacks them; None if they are the same.
+    `ids` are those of the second run's sentences in the first run, -1 if it lacks them; None if they are the same.
     """
     sampled = sampled_sentences(other)
     known = np.arange(len(sampled)) if ids is None else np.flatnonzero(ids[sampled] >= 0)
@@ -52,11 +51,7 @@ def layer_activations(store: Store, layer: int) -> Float32s:
 def unit_vectors(values: Floats) -> Float32s:
     """Return each neuron's values as a vector of mean 0 and length 1, so that a product is a Pearson correlation.
 
-    Args:
-        values: the neurons' activations, `[sentences, neurons]`.
-
-    Returns:
-        The vectors, `[neurons, sentences]` float32. A constant neuron's vector is 0.
+    Of activations `[sentences, neurons]` these are `[neurons, sentences]` float32. A constant neuron's vector is 0.
     """
     wide = np.ascontiguousarray(values.T, np.float64)
     wide -= wide.mean(1, keepdims=True)

@@ -80,15 +80,14 @@ class SentenceVectors:
         return self.vectors[place[self.finite[place]]], drawn["times"].to_numpy()[self.finite[place]]
 
 
-def squared_error(points: Floats, times: Int64s, clusters: int, seed: int, most_at_once: int = MOST_AT_ONCE) -> float:
+def squared_error(points: Floats, times: Int64s, clusters: int, seed: int) -> float:
     """Return the sum of squared distances of points to the k-means centroids, weighted by how often each point occurs.
 
     Args:
         points, times: the distinct points, `[points, width]`, and how often each of them occurs, `[points]`.
         clusters: number of clusters; 1 gives the spread around the mean.
-        most_at_once: maximum number of points for full k-means; with more, mini-batches are used.
     """
-    method = fit_k_means(points, clusters, seed, STARTS, times, in_batches=len(points) > most_at_once)
+    method = fit_k_means(points, clusters, seed, STARTS, times, in_batches=len(points) > MOST_AT_ONCE)
     centres = method.cluster_centers_.astype(np.float64)
     return float(times @ ((points - centres[method.predict(points)]) ** 2).sum(1, dtype=np.float64))
 
@@ -99,7 +98,6 @@ def curve_rows(
     """Return a layer's rows of `compare/diversity`.
 
     Args:
-        layer: the layer's number, from 1.
         points: vectors of the distinct winners, `[distinct, width]`.
         uniform: vectors of the same number of sentences drawn from the complete corpus, in random order,
             `[distinct, width]`.

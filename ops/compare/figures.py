@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
@@ -43,11 +42,8 @@ _AGREEMENT = (
     ("", "units", "correlation"),
     ("", "axes of rotated bases (band: lowest to highest)", "rotated_mean", "rotated_low", "rotated_high"),
 )
-_PROPERTIES = (
-    "neurons:mean",
-    "neurons:std",
-    *(f"means:{kind}_per_sentence:top" for kind in ("words", "verbs", "nouns")),
-)
+_MEANS = tuple(f"means:{kind}_per_sentence:top" for kind in ("words", "verbs", "nouns"))
+_PROPERTIES, HEAT_MAPS = ("neurons:mean", "neurons:std", *_MEANS), (*_MEANS, "neurons:mean")
 _MEASURES = {"silhouette": "silhouette (-1 to 1)", "rand_index": "adjusted Rand index"}
 _QUALITY = tuple(
     (measure, series, f"{measure}{end}")
@@ -68,12 +64,6 @@ FIRST = 12  # neurons whose names are shown
 Neuron = tuple[int, int]  # layer and unit
 Null = Mapping[Neuron, Mapping[Neuron, Effect]]  # for each neuron, the random ones that it is compared with
 Rows = list[dict[str, Any]]
-HEAT_MAPS = (
-    "means:words_per_sentence:top",
-    "means:verbs_per_sentence:top",
-    "means:nouns_per_sentence:top",
-    "neurons:mean",
-)
 _EFFECTS = {
     "moved": "how far neurons of later layers move (mean, in their standard deviations)",
     "output": "how far the classifier's output moves (total variation, 0 to 1)",
@@ -173,10 +163,8 @@ def quality_figure(quality: pa.Table) -> Figure:
 def run_figures(rows: pa.Table, pairs: Pairs, model: str, control: str) -> dict[str, Figure]:
     """Return the figures of scores in a run and in its control, and of the share above the control's quantile.
 
-    Args:
-        rows: the rows of `compare/runs`.
-        pairs: the values in the run and in its control, by table and measure: those of `SHOWN`. Without any, there is
-            no figure.
+    `pairs` are the values in the run and in its control, by table and measure: those of `SHOWN`. Without any, there is
+    no figure.
     """
     if not pairs:
         return {}
@@ -300,19 +288,15 @@ def groups_figure(tables: Mapping[str, pa.Table], layer: int) -> Figure:
     of = f"the {len(COLOURS)} largest are coloured and numbered"
     title = f"k-means groups on t-SNE maps (after Oba 2021, Figure 4): {of}"
     figure, grid = panels(titles, title, own_scales=True)
-    for axes, table in zip(grid, maps.values(), strict=True):
-        _map(axes, table)
-    return finish(figure, "t-SNE axes (no unit); all other groups: grey")
-
-
-def _map(axes: Axes, table: pa.Table) -> None:
-    """Draw points by group, and write the number of each coloured group at its most central point."""
-    group, points = table["group"].to_numpy(), np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()])
-    named = dict.fromkeys(largest(group.tolist()), "")
-    scatter(axes, points, group.tolist(), named)
     look: dict[str, Any] = {"weight": "bold", "ha": "center", "va": "center"}
-    outline = [withStroke(linewidth=2.5, foreground=GROUND)]
-    for number, colour in zip(named, COLOURS, strict=False):
-        own = points[group == number]
-        x, y = own[((own - np.median(own, axis=0)) ** 2).sum(1).argmin()]
-        axes.text(x, y, str(number), color=colour, path_effects=outline, **look)
+    look["path_effects"] = [withStroke(linewidth=2.5, foreground=GROUND)]
+    for axes, table in zip(grid, maps.values(), strict=True):
+        group, points = table["group"].to_numpy(), np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()])
+        named = dict.fromkeys(largest(group.tolist()), "")
+        scatter(axes, points, group.tolist(), named)
+        for number, colour in zip(named, COLOURS, strict=False):
+            # The number of a group is at its most central point.
+            own = points[group == number]
+            x, y = own[((own - np.median(own, axis=0)) ** 2).sum(1).argmin()]
+            axes.text(x, y, str(number), color=colour, **look)
+    return finish(figure, "t-SNE axes (no unit); all other groups: grey")

@@ -82,14 +82,10 @@ def correlations(values: Float64s) -> Float64s:
 
 
 def permuted_correlations(values: Float64s, permutations: int, rng: np.random.Generator) -> Float64s:
-    """Return the correlations of every two layers with the later one's units permuted.
+    """Return the correlations of every two layers of values `[layers, units]` with the later one's units permuted.
 
-    Args:
-        values: the values, `[layers, units]`.
-        permutations, rng: number of permutations, which are the same for all pairs, and the generator that draws them.
-
-    Returns:
-        The correlations, `[permutations, layers, layers]`. For a pair (a, b), the units of b are permuted.
+    The result is `[permutations, layers, layers]`. For a pair (a, b), the units of b are permuted, for all pairs in the
+    same ways.
     """
     scores = standard_scores(values)
     layers, units = scores.shape
@@ -205,7 +201,6 @@ def basis_agreement(
 
     Args:
         layers: the activations of each layer in the basis, `[sentences, units]`.
-        names, features: the features' names, and their values for the sentences.
         silent: which units of each layer are left out, `[units]`; empty if none is.
 
     Returns:
@@ -221,10 +216,11 @@ def basis_agreement(
     rows = []
     for name, numbers, values, pairs in comparable_layers(by_name, widths):
         r = correlations(values)
-        for i, j in pairs:
-            if not np.isnan(r[i, j]):
-                row = {"property": name, "layer_a": numbers[i], "layer_b": numbers[j], "correlation": r[i, j]}
-                rows.append(row)
+        rows += [
+            {"property": name, "layer_a": numbers[i], "layer_b": numbers[j], "correlation": r[i, j]}
+            for i, j in pairs
+            if not np.isnan(r[i, j])
+        ]
     return schema.table(_AGREEMENT, rows)
 
 

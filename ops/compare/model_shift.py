@@ -21,6 +21,8 @@ from ops.storage.store import Store
 from ops.topk.neurons import Neurons, neuron_and_pole, parts, set_number
 from ops.topk.winner_groups import winner_groups
 
+BEYOND = 1 << 40  # above the number of any sentence and pole
+
 
 class TwoModels:
     """Two models that read the same sentences, in the same batches; neurons with the same number are counterparts."""
@@ -86,18 +88,18 @@ def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
     """Return each neuron's winners in both runs divided by those in either, `[neurons]`; topk/ is read in parts."""
     indices = np.full(len(neurons), np.nan)
     for _, first, stop in parts(len(neurons)):
-        a, b = (_winners(run, neurons, np.arange(first, stop)) for run in (store, other))
-        indices[first:stop] = jaccards(a, b, len(neurons))[first:stop]
+        own, of_other = (_winners(run, neurons, np.arange(first, stop)) for run in (store, other))
+        indices[first:stop] = jaccards(own, of_other, len(neurons))[first:stop]
     return indices
 
 
-def _winners(store: Store, neurons: Neurons, numbers: Int64s) -> tuple[Int64s, Int64s]:
-    """Return each winner's neuron number, and a number for its sentence and pole, for some neurons."""
-    none = np.zeros(0, np.int64)
-    groups = ((sets, rows["sent_id"].to_numpy()) for sets, rows in winner_groups(store, neurons, numbers))
-    sets, sent_id = map(np.concatenate, zip((none, none), *groups, strict=True))
-    neuron, pole = neuron_and_pole(sets)
-    return neuron, set_number(sent_id, pole)
+def _winners(store: Store, neurons: Neurons, numbers: Int64s) -> Int64s:
+    """Return a number for each winner of some neurons: `BEYOND` times its neuron plus one for its sentence and pole."""
+    winners = [np.zeros(0, np.int64)]
+    for sets, rows in winner_groups(store, neurons, numbers):
+        neuron, pole = neuron_and_pole(sets)
+        winners.append(neuron * BEYOND + set_number(rows["sent_id"].to_numpy(), pole))
+    return np.concatenate(winners)
 
 
 def layer_distances(a: list[Floats], b: list[Floats]) -> tuple[Float64s, Float64s]:
@@ -123,7 +125,6 @@ def shift_rows(text_set: str, distances: Float64s, documents: Int64s) -> list[di
     The intervals are those of `means_by_document`, cut at 0.
 
     Args:
-        text_set: the name of the text set.
         distances: the result of `with_whole`.
         documents: the document of each sentence, `[sentences]`.
     """
@@ -140,8 +141,7 @@ def shift_rows(text_set: str, distances: Float64s, documents: Int64s) -> list[di
 def rank_correlations(a: Floats, b: Floats) -> Float64s:
     """Return Spearman's correlation of each neuron's values in two models, `[neurons]`; NaN if one is constant.
 
-    Args:
-        a, b: the two models' activations of the same sentences, `[sentences, neurons]`.
+    Both are given as `[sentences, neurons]`, for the same sentences.
     """
     from scipy.stats import rankdata
 
@@ -151,18 +151,13 @@ def rank_correlations(a: Floats, b: Floats) -> Float64s:
         return np.asarray(np.clip((x * y).sum(0) / np.sqrt((x**2).sum(0) * (y**2).sum(0)), -1.0, 1.0))
 
 
-def jaccards(a: tuple[Int64s, Int64s], b: tuple[Int64s, Int64s], neurons: int) -> Float64s:
-    """Return each neuron's Jaccard index: winners of both models divided by winners of either, `[neurons]`.
+def jaccards(own: Int64s, other: Int64s, neurons: int) -> Float64s:
+    """Return each neuron's Jaccard index: winners of both runs divided by winners of either, `[neurons]`.
 
-    It is NaN for a neuron without winners.
-
-    Args:
-        a, b: the winners in each model: numbers of neurons, and numbers that identify winners, distinct for a neuron,
-            `[winners]`.
-        neurons: number of neurons.
+    It is NaN for a neuron without winners. Winners are given by distinct numbers, `BEYOND` times their neuron plus any
+    smaller one that identifies the winner.
     """
-    beyond = max(int(a[1].max(initial=0)), int(b[1].max(initial=0))) + 1
-    own, other = (owner * beyond + winner for owner, winner in (a, b))
-    common = np.bincount(np.intersect1d(own, other, assume_unique=True) // beyond, minlength=neurons)
-    either = sum(np.bincount(owner, minlength=neurons) for owner, _ in (a, b)) - common
+    several = own, other, np.intersect1d(own, other, assume_unique=True)
+    first, second, common = (np.bincount(winners // BEYOND, minlength=neurons) for winners in several)
+    either = first + second - common
     return np.asarray(np.where(either > 0, common / np.maximum(either, 1), np.nan))

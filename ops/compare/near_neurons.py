@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops import schema
-from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int64s
 from ops.compare.activation_vectors import PROCESS_BYTES, unit_correlations, unit_vectors
 from ops.compare.shared_winners import WinnerLists
 from ops.sampling import random_rotations
@@ -33,13 +33,6 @@ class NeighbourFinder:
         self.constant = np.asarray(~vectors.any(1))
         self.sizes = np.array(sum(np.diff(lists.starts) for lists in winners.values()))
 
-    def overlaps(self, block: Int64s) -> Int32s:
-        """Return the number of winners that a block of neurons shares with all neurons, `[block, neurons]` int32.
-
-        The numbers of both poles are added.
-        """
-        return np.asarray(sum(lists.shared(block) for lists in self.winners.values()), np.int32)
-
     def rows(self, block: Int64s) -> pa.Table:
         """Return the rows of `compare/neighbours` of a block of neurons, given by number, ascending.
 
@@ -47,7 +40,9 @@ class NeighbourFinder:
         shared winner is never near by overlap, a constant neuron is never near by correlation, and a silent neuron is
         never near at all.
         """
-        correlation, shared = unit_correlations(self.vectors[block], self.vectors), self.overlaps(block)
+        correlation = unit_correlations(self.vectors[block], self.vectors)
+        # Both poles' numbers of shared winners are added, `[block, neurons]`.
+        shared = np.asarray(sum(lists.shared(block) for lists in self.winners.values()), np.int32)
         itself = block[:, None] == np.arange(len(self.neurons))
         heard = ~self.silent & ~self.silent[block, None] & ~itself
         same = (self.layer[block, None] == self.layer) & heard

@@ -1,7 +1,6 @@
 """Groups of one layer's neurons and sentences, or of the neurons of all layers, by k-means (Oba 2021, Figure 4)."""
 
 import warnings
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -40,11 +39,10 @@ class NeuronGroups:
     """Groups the neurons and the sentences of one layer at a time. Silent neurons are in no group.
 
     Args:
-        store, neurons: the run's folder, with `activations/`, `patterns/` and `profiles/`, and its neurons.
+        store: the run's folder, with `activations/`, `patterns/` and `profiles/`.
         groups, numbers: number of groups, and the numbers for which quality is measured, ascending.
         sentences: maximum number of sentences of the activation sample to use. If there are more, a seeded uniform
             sample of them is used.
-        seed: the seed of every draw.
     """
 
     def __init__(
@@ -98,9 +96,10 @@ class NeuronGroups:
         rows = []
         for count in self.numbers:
             if count < len(points):
-                quality, null = (grouping_quality(p, count, seeds) for p in (points, null_points))
-                row = {"layer": layer, "grouped": grouped, "groups": count, "n": len(points), **vars(quality)}
-                rows.append(row | {f"{name}_of_shuffled": value for name, value in vars(null).items()})
+                row: dict[str, Any] = {"layer": layer, "grouped": grouped, "groups": count, "n": len(points)}
+                for end, own in (("", points), ("_of_shuffled", null_points)):
+                    row[f"silhouette{end}"], row[f"rand_index{end}"] = grouping_quality(own, count, seeds)
+                rows.append(row)
         return rows
 
     def _traits(self, layer: int, members: Int64s, labels: Int32s) -> pa.Table:
@@ -119,25 +118,14 @@ class NeuronGroups:
         rows = rows.filter(pc.invert(pc.is_in(rows["kind"], pa.array(NOT_TRAITS))))
         neuron = self.neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
         grouped = np.isin(neuron, members)
-        table = trait_rows(np.searchsorted(members, neuron[grouped]), rows.filter(pa.array(grouped)), labels)
-        return table.append_column("layer", pa.array([layer] * len(table), pa.int16()))
+        return trait_rows(layer, np.searchsorted(members, neuron[grouped]), rows.filter(pa.array(grouped)), labels)
 
 
-@dataclass(frozen=True)
-class Quality:
-    """How distinct groups are (silhouette), and how stable they are (mean adjusted Rand index of pairs of seeds).
-
-    The silhouette is None if all points, or all sampled points, are in one group.
-    """
-
-    silhouette: float | None
-    rand_index: float
-
-
-def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
+def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> tuple[float | None, float]:
     """Return how distinct the groups of the first seed are, and how far the groups of all seeds agree.
 
-    For the agreement, k-means is run with one start for each seed.
+    These are the silhouette, which is None if all points, or all sampled points, are in one group, and the mean
+    adjusted Rand index of pairs of seeds, for each of which k-means is run with one start.
     """
     labellings = [k_means(points, groups, seed) for seed in seeds]
     silhouette = None
@@ -149,7 +137,7 @@ def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
             with threadpool_limits(1):
                 silhouette = float(silhouette_score(points[order], drawn))
     pairs = [adjusted_rand_score(a, b) for a, b in combinations(labellings, 2)]
-    return Quality(silhouette, float(np.mean(pairs)) if pairs else 1.0)
+    return silhouette, float(np.mean(pairs)) if pairs else 1.0
 
 
 def project(points: Floats, seed: int) -> Float32s:
@@ -169,8 +157,8 @@ def project(points: Floats, seed: int) -> Float32s:
         return np.asarray(method.fit_transform(np.asarray(points, np.float32)), np.float32)
 
 
-def trait_rows(neuron: Int64s, traits: pa.Table, groups: Int32s) -> pa.Table:
-    """Return the rows of `compare/group_traits` for one layer without the column `layer`, sorted by group and rank.
+def trait_rows(layer: int, neuron: Int64s, traits: pa.Table, groups: Int32s) -> pa.Table:
+    """Return the rows of `compare/group_traits` for one layer, or for all layers if it is 0.
 
     Args:
         neuron: the neuron that prefers the trait of each row of `traits`, as its index in `groups`.
@@ -196,16 +184,9 @@ def trait_rows(neuron: Int64s, traits: pa.Table, groups: Int32s) -> pa.Table:
     rank = place_in_group(group[order])
     order, rank = order[rank < MOST_TRAITS], rank[rank < MOST_TRAITS]
     first = joined.take(pa.array(order))
-    return pa.table(
-        {
-            "group": pa.array(group[order], pa.int32()),
-            **{name: first[name] for name in columns},
-            "count": count[order],
-            "n": size[order],
-            "share": measured.share[order].astype(np.float32),
-            "other_share": np.nan_to_num(measured.baseline_share[order]).astype(np.float32),
-            "g2": measured.g2[order].astype(np.float32),
-            "q_value": q[order],
-            "rank": pa.array(rank + 1, pa.int32()),
-        }
-    )
+    found = {
+        "layer": np.full(len(order), layer), "group": group[order], "rank": rank + 1, "count": count[order],
+        "n": size[order], "share": measured.share[order], "g2": measured.g2[order], "q_value": q[order],
+        "other_share": np.nan_to_num(measured.baseline_share[order]), **{name: first[name] for name in columns},
+    }  # fmt: skip
+    return schema.table("compare/group_traits", found)

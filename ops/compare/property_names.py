@@ -16,10 +16,9 @@ def in_words(name: str) -> str:
     >>> in_words("means:words_per_sentence:top"), in_words("neurons:mean")
     ('words a sentence, top winners', 'mean activation')
     """
-    for pole in ("top", "bottom"):
-        known = _IN_WORDS.get(name.removesuffix(f":{pole}"))
-        if name.endswith(f":{pole}") and known:
-            return f"{known}, {pole} winners"
+    of_both, _, pole = name.rpartition(":")
+    if of_both in _IN_WORDS:
+        return f"{_IN_WORDS[of_both]}, {pole} winners"
     return _IN_WORDS.get(name, name.replace("_", " ").replace(":", ", "))
 
 

@@ -23,38 +23,23 @@ DRAWN_AT_ONCE = 50  # number of resamples whose weights are in memory at once
 _UNITS_PER_LAYER = 1 << 32
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A number by which neurons of two runs are compared.
-
-    Attributes:
-        minus: a column that is subtracted; empty for none.
-        of_neuron: whether both poles of a neuron have the same value, so that the neuron counts once.
-    """
-
-    name: str
-    column: str
-    minus: str = ""
-    of_neuron: bool = False
-
-
-# The measures of each table. A run may lack any of these tables.
-MEASURES: dict[str, tuple[Measure, ...]] = {
-    "scores": (Measure("auc", "auc"), Measure("auc_excess", "auc_excess")),
-    "explanations": (
-        *(Measure(name, name) for name in ("average_precision", "f1", "auc", "precision", "recall")),
-        Measure("f1_beyond_nuisance", "f1", "nuisance_f1"),
-        Measure("f1_beyond_matched", "f1", "matched_f1"),
-        Measure("f1_beyond_chance", "f1", "chance_f1"),
-        Measure("margin", "margin"),
-        Measure("r2", "r2", of_neuron=True),
-        Measure("r2_beyond", "r2", "r2_nuisance", of_neuron=True),
-    ),
-    "audit/neurons": (
-        *(Measure(name, name) for name in ("transfer", "illusion", "ported")),
-        *(Measure(name, name, of_neuron=True) for name in ("eta_squared", "r2_within")),
-    ),
+# The measures of each table by name: a column, or two columns of which the second is subtracted from the first.
+# A run may lack any of these tables.
+MEASURES: dict[str, dict[str, tuple[str, ...]]] = {
+    "scores": {name: (name,) for name in ("auc", "auc_excess")},
+    "explanations": {
+        **{name: (name,) for name in ("average_precision", "f1", "auc", "precision", "recall")},
+        "f1_beyond_nuisance": ("f1", "nuisance_f1"),
+        "f1_beyond_matched": ("f1", "matched_f1"),
+        "f1_beyond_chance": ("f1", "chance_f1"),
+        "margin": ("margin",),
+        "r2": ("r2",),
+        "r2_beyond": ("r2", "r2_nuisance"),
+    },
+    "audit/neurons": {name: (name,) for name in ("transfer", "illusion", "ported", "eta_squared", "r2_within")},
 }
+# Both poles of a neuron have the same value of these, so the neuron counts once.
+_OF_NEURONS = ("r2", "r2_beyond", "eta_squared", "r2_within")
 VERDICT = "verdict"
 
 Stores = tuple[Store, Store]  # the folders of a run and of its control
@@ -94,14 +79,11 @@ def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[
     first = np.zeros(len(neuron), bool)
     first[np.unique(neuron, return_index=True)[1]] = True
     values = {}
-    for measure in MEASURES[table]:
-        columns = [column for column in (measure.column, measure.minus) if column]
-        if not set(columns) <= set(rows.column_names):
-            continue
-        numbers = [pc.fill_null(rows[column].cast(pa.float64()), np.nan).to_numpy() for column in columns]
-        value = numbers[0] - numbers[1] if measure.minus else numbers[0]
-        kept = np.isfinite(value) & (first if measure.of_neuron else True)
-        values[measure.name] = Values(layer, neuron, value).where(kept)
+    for name, columns in MEASURES[table].items():
+        if set(columns) <= set(rows.column_names):
+            numbers = [pc.fill_null(rows[column].cast(pa.float64()), np.nan).to_numpy() for column in columns]
+            value = numbers[0] - numbers[1] if len(numbers) > 1 else numbers[0]
+            values[name] = Values(layer, neuron, value).where(np.isfinite(value) & (first | (name not in _OF_NEURONS)))
     if VERDICT in rows.column_names:
         for verdict in sorted(rows[VERDICT].unique().to_pylist()):
             given = pc.equal(rows[VERDICT], verdict).to_numpy().astype(np.float64)
@@ -130,7 +112,7 @@ def compared_rows(
     """Return the rows of `compare/runs` for one table: each measure by layer, and over all layers together.
 
     Args:
-        table, layers: the table of these measures, and the layers that both runs have.
+        layers: the layers that both runs have.
         values, control: the values in both runs, by measure; measures that only one run has are skipped.
         resamples, seed: number of bootstrap samples for the interval of `share_above`, and the seed of the draws. Each
             resamples the neurons of both runs, always with both poles of a neuron.
@@ -145,8 +127,8 @@ def compared_rows(
         ends = share_intervals(measured, resamples, rng) if measured else {}
         for name, (mine, theirs) in pairs.items():
             row: dict[str, Any] = {"table": table, "measure": name, "layer": layer}
-            row |= {"n": len(mine.value), "mean": float(mine.value.mean())}
-            row |= {"control_n": len(theirs.value), "control_mean": float(theirs.value.mean())}
+            for prefix, side in (("", mine), ("control_", theirs)):
+                row |= {f"{prefix}n": len(side.value), f"{prefix}mean": float(side.value.mean())}
             if name in ends:
                 limit = float(np.quantile(theirs.value, QUANTILE))
                 row |= {"median": float(np.median(mine.value)), "control_median": float(np.median(theirs.value))}

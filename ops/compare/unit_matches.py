@@ -75,11 +75,9 @@ class LayerUnits:
 
 
 class Best:
-    """The best match so far of each of so many units.
+    """The best match so far of each of so many units: its number in the searched layer, and the correlation, `[units]`.
 
-    Attributes:
-        unit: the matched unit's number within the layer that was searched, `[units]` int32; -1 if there is none.
-        correlation: the correlation with the matched unit, `[units]` float32; 0 if there is none.
+    Without a match, the number is -1 and the correlation is 0.
     """
 
     def __init__(self, units: int) -> None:
@@ -185,13 +183,11 @@ class Matcher:
             counts, sent_id = read_pole(self.store, self.neurons, pole)
             winners = np.split(sent_id, np.cumsum(counts)[:-1])
             for pole_b in POLES:
-                units = np.flatnonzero((match >= 0) & ((correlation > 0) == (pole == pole_b)))
-                if not counts.any() or not len(units):
-                    continue
                 counts_b, sent_id = read_pole(self.other, self.others, pole_b)
-                winners_b = np.split(sent_id, np.cumsum(counts_b)[:-1])
                 if not counts_b.any():
                     continue
+                winners_b = np.split(sent_id, np.cumsum(counts_b)[:-1])
+                units = np.flatnonzero((match >= 0) & ((correlation > 0) == (pole == pole_b)))
                 for unit in units:
                     of_match = winners_b[match[unit]]
                     if self.ids is not None:

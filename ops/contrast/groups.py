@@ -27,7 +27,6 @@ class Contrast:
     """The sentences of two groups, a and b.
 
     Attributes:
-        group: the name of the contrast.
         rows: the row of each sentence among all sentences, ascending, `[n]`.
         is_a: whether each sentence is in group a, `[n]`.
         documents: the document of each sentence, counted from 0, `[n]`.
@@ -50,7 +49,6 @@ class Contrast:
         """Return the contrast of two groups of a table of sentences.
 
         Args:
-            group: the name of the contrast.
             sentences: the sentences, with `COLUMNS`.
             is_a, is_b: which sentences are in the groups, `[sentences]`.
             seed: the seed that divides the documents into folds.

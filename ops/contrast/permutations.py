@@ -6,10 +6,12 @@ from zlib import crc32
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.stats import rankdata
 
-from ops.arrays import Float64s, Int64s
+from ops.arrays import Float64s, Floats, Int64s
 from ops.contrast.groups import Contrast
 from ops.sampling import CONTRAST_LABELS, CONTRAST_PERMUTATIONS
+from ops.shards import spans
 
 PURE = 0.9  # share of documents with one group only, from which on labels are permuted over documents
 _AT_ONCE = 50  # permutations in memory
@@ -26,7 +28,6 @@ class Permutations:
         items: the item of each sentence, `[n]`.
         labels: the share of each item's sentences that is in group a, `[items]`.
         strata: the stratum of each item, within which labels are permuted, `[items]`.
-        seeds: the seeds of the draws.
     """
 
     items: Int64s
@@ -49,26 +50,20 @@ class Permutations:
     def drawn(self, count: int) -> Iterator[Float64s]:
         """Yield the permuted labels, some permutations at a time, `[permutations, items]`."""
         random, by_stratum = np.random.default_rng(self.seeds), np.argsort(self.strata, kind="stable")
-        for first in range(0, count, _AT_ONCE):
-            size = min(_AT_ONCE, count - first)
-            order = np.argsort(self.strata + random.random((size, len(self.labels))), axis=1)
+        for first, stop in spans(count, _AT_ONCE):
+            order = np.argsort(self.strata + random.random((stop - first, len(self.labels))), axis=1)
             permuted = np.empty(order.shape)
             permuted[:, by_stratum] = self.labels[order]
             yield permuted
 
-    def standardised(self, ranks: Float64s, count: int) -> tuple[Float64s, Float64s]:
+    def standardised(self, values: Floats, count: int) -> tuple[Float64s, Float64s]:
         """Return how far each area is from its mean over permutations, and the largest distance of each permutation.
 
-        Distances are in standard deviations over the permutations. Without confounding by data set the mean is 0.5.
-
-        Args:
-            ranks: the ranks of the sentences for each unit, minus their mean, `[n, units]`.
-            count: number of permutations.
-
-        Returns:
-            The distances, `[units]`, and the largest absolute distances, `[permutations]`.
+        The distances, `[units]`, and the largest absolute ones, `[permutations]`, are in standard deviations over the
+        permutations. Without confounding by data set the mean is 0.5. `values` are those of the units, `[n, units]`.
         """
         n = len(self.items)
+        ranks = rankdata(values, axis=0) - (n + 1) / 2
         sizes = np.bincount(self.items).astype(np.float64)
         sums = csr_array((np.ones(n), (self.items, np.arange(n))), shape=(len(sizes), n)) @ ranks
 

@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
+from scipy.stats import rankdata
 
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int64s
-from ops.compiled import compiled
 from ops.contrast.groups import Contrast
 from ops.meaning.words import split_words
 from ops.sampling import CONTRAST_AXES, random_rotation
+from ops.shards import spans
 from ops.statistics.fold_areas import LEAST_DOCUMENTS
 
 KS = (1, 2, 4, 8, 16, 32)
@@ -28,6 +29,7 @@ LEAST_WORD = 5  # training sentences that have a word
 _NEWTON_WIDTH = 1_024  # with more columns, the Hessian is too large
 _ROUGH, _EXACT = {"newton-cholesky": 1e-3, "lbfgs": 1e-3}, {"newton-cholesky": 1e-8, "lbfgs": 1e-4}  # tolerances
 _MOST_STEPS = 1_000
+_UNITS_AT_ONCE = 512  # features whose values are in memory as a matrix
 
 Matrix: TypeAlias = Float64s | csr_array
 
@@ -52,21 +54,12 @@ def folds_of(contrast: Contrast) -> Iterator[Fold]:
     is_a, number = contrast.is_a, contrast.folds // 2
     for fold in range(FOLDS):
         train, test = np.flatnonzero(number != fold), np.flatnonzero(number == fold)
-        if _lacks(is_a[train]) or not _is_measured(contrast, test):
+        documents = min(len(np.unique(contrast.documents[test[is_a[test] == group]])) for group in (True, False))
+        if len(np.unique(is_a[train])) < 2 or documents < LEAST_DOCUMENTS:
             continue
         first, second = (np.flatnonzero(contrast.folds[train] % 2 == half) for half in (0, 1))
-        whole = not any(_lacks(is_a[train[half]]) for half in (first, second))
+        whole = all(len(np.unique(is_a[train[half]])) == 2 for half in (first, second))
         yield Fold(train, test, ((first, second), (second, first)) if whole else ())
-
-
-def _is_measured(contrast: Contrast, test: Int64s) -> bool:
-    """Return whether sentences of both groups come from as many documents as their area needs."""
-    is_a, documents = contrast.is_a[test], contrast.documents[test]
-    return min(len(np.unique(documents[group])) for group in (is_a, ~is_a)) >= LEAST_DOCUMENTS
-
-
-def _lacks(is_a: Bools) -> bool:
-    return bool(is_a.all() or not is_a.any())
 
 
 @dataclass(frozen=True)
@@ -99,8 +92,7 @@ def unit_probes(contrast: Contrast, values: Floats | csr_array, axes: Float32s |
     """Return the scores of probes on the k best units of a layer, for each of `KS` up to the number of units.
 
     Args:
-        contrast: the contrast.
-        values: the values of the layer's units in its sentences, `[n, units]`.
+        values: the values of the layer's units, `[n, units]`.
         axes: a rotation of the standardised units, `[units, units]`; None for the units themselves.
     """
     ks = [k for k in KS if k <= values.shape[1]]
@@ -118,10 +110,9 @@ def unit_probes(contrast: Contrast, values: Floats | csr_array, axes: Float32s |
 
 def rotated_probes(contrast: Contrast, values: Floats, seed: int, layer: int) -> Scores:
     """Return what `unit_probes` returns for ten random rotations of the units, which are the arrays' first axis."""
-    several = []
-    for number in range(ROTATIONS):
-        random = np.random.default_rng([seed, CONTRAST_AXES, layer, number])
-        several.append(unit_probes(contrast, values, random_rotation(values.shape[1], random).astype(np.float32)))
+    draws = [np.random.default_rng([seed, CONTRAST_AXES, layer, number]) for number in range(ROTATIONS)]
+    axes = (random_rotation(values.shape[1], random).astype(np.float32) for random in draws)
+    several = [unit_probes(contrast, values, turned) for turned in axes]
     return Scores(np.stack([own.held_out for own in several]), np.stack([own.inner for own in several]))
 
 
@@ -131,15 +122,11 @@ def layer_probe(contrast: Contrast, values: Floats | csr_array) -> Scores:
 
 
 def word_probe(contrast: Contrast, texts: Sequence[str]) -> Scores:
-    """Return the scores of a probe on the words of sentences, their length and data set.
-
-    Args:
-        contrast: the contrast.
-        texts: the text of each of its sentences.
-    """
+    """Return the scores of a probe on the words of the contrast's sentences, `texts [n]`, their length and data set."""
     from sklearn.feature_extraction.text import CountVectorizer
 
-    has = csr_array(CountVectorizer(analyzer=_lower_words, binary=True, dtype=np.float64).fit_transform(texts))
+    words = CountVectorizer(analyzer=lambda text: split_words(text, "lower") or [""], binary=True, dtype=np.float64)
+    has = csr_array(words.fit_transform(texts))
     sets = np.eye(int(contrast.datasets.max()) + 1)[contrast.datasets] if contrast.datasets.any() else None
 
     def fitted(fold: Fold) -> list[tuple[Float64s, float]]:
@@ -151,31 +138,20 @@ def word_probe(contrast: Contrast, texts: Sequence[str]) -> Scores:
     return Scores.of(contrast, 1, fitted)
 
 
-def _lower_words(text: str) -> list[str]:
-    return split_words(text, "lower") or [""]
-
-
 def training_areas(values: Floats | csr_array, is_a: Bools) -> Float64s:
     """Return the area under the ROC curve of each unit, `[units]`; ties count half. `values` are `[n, units]`."""
     if isinstance(values, csr_array):
         columns = values.tocsc()
-        return np.concatenate([_areas_of(columns[:, [unit]].toarray(), is_a) for unit in range(values.shape[1])])
-    return _areas_of(values, is_a)
-
-
-def _areas_of(values: Floats, is_a: Bools) -> Float64s:
-    rows = np.ascontiguousarray(values.T)
-    order = np.argsort(rows, axis=1)
-    return _areas(np.take_along_axis(rows, order, 1).astype(np.float64), is_a[order])
+        blocks = (columns[:, first:stop].toarray() for first, stop in spans(values.shape[1], _UNITS_AT_ONCE))
+        return np.concatenate([training_areas(block, is_a) for block in blocks])
+    n_a, n_b = is_a.sum(), (~is_a).sum()
+    return np.asarray((rankdata(values, axis=0)[is_a].sum(0) - n_a * (n_a + 1) / 2) / (n_a * n_b))
 
 
 def chosen_scores(values: Matrix, is_a: Bools, fold: Fold) -> tuple[Float64s, float]:
     """Return the scores of the test sentences by the penalty that is best within the training documents, and its area.
 
-    Args:
-        values: the columns that the probe may use, `[n, columns]`.
-        is_a: the group of each sentence, `[n]`.
-        fold: the division of the sentences.
+    `values [n, columns]` are the columns that the probe may use, and `is_a [n]` is the group of each sentence.
     """
     train, group = values[fold.train], is_a[fold.train]
     penalty, area = PENALTIES[len(PENALTIES) // 2], np.nan
@@ -185,7 +161,7 @@ def chosen_scores(values: Matrix, is_a: Bools, fold: Fold) -> tuple[Float64s, fl
         areas = np.zeros(len(penalties))
         for fit, rest in fold.halves:
             scores = fitted_scores(train[fit], group[fit], train[rest], penalties, exact=False)
-            areas += _areas_of(scores, group[rest]) / len(fold.halves)
+            areas += training_areas(scores, group[rest]) / len(fold.halves)
         penalty, area = penalties[int(areas.argmax())], float(areas.max())
     return fitted_scores(train, group, values[fold.test], (penalty,))[:, 0], area
 
@@ -228,22 +204,3 @@ def _standardised(values: Floats | csr_array, fold: Fold) -> Matrix:
         return csr_array(values.multiply(np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)[None]))
     mean, deviation = train.mean(0, dtype=np.float64), train.std(0, dtype=np.float64)
     return np.asarray((values - mean) * np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0))
-
-
-@compiled
-def _areas(ascending: Float64s, is_a: Bools) -> Float64s:
-    """Return the areas of units, given their sorted values and the groups in this order, `[units, n]` each."""
-    units, n = ascending.shape
-    areas = np.empty(units)
-    for unit in range(units):
-        a, b, wins, at = 0.0, 0.0, 0.0, 0
-        while at < n:
-            end, more_a = at, 0.0
-            while end < n and ascending[unit, end] == ascending[unit, at]:
-                more_a += is_a[unit, end]
-                end += 1
-            more_b = end - at - more_a
-            wins += more_a * (b + more_b / 2)
-            a, b, at = a + more_a, b + more_b, end
-        areas[unit] = wins / (a * b)
-    return areas

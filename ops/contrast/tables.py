@@ -15,6 +15,7 @@ from ops.figures.lines import QUANTILES
 from ops.statistics.empirical_p import empirical_p
 from ops.statistics.false_discovery import q_values
 from ops.statistics.fold_areas import FoldAreas
+from ops.statistics.interval import Interval
 
 Row = dict[str, Any]
 
@@ -30,30 +31,27 @@ def units_table(
     """Return the rows of contrast/units of a contrast.
 
     Args:
-        contrast: the contrast.
-        layers: what was measured of the units of each layer.
         units: the number of each of these units within its layer.
         spread: the standard deviation of each of these units over the corpus.
     """
-    is_a = contrast.is_a
-    found = {name: _joined(layers, name) for name in vars(next(iter(layers.values()))) if name != "largest"}
+    found: dict[str, Any] = {
+        name: _joined(layers, name) for name in vars(next(iter(layers.values()))) if name != "largest"
+    }
     layer, unit = np.repeat(list(layers), [len(units[own]) for own in layers]), np.concatenate(list(units.values()))
     deviation = np.concatenate([spread[own] for own in layers])
     difference = np.divide(found["mean_a"] - found["mean_b"], deviation, out=np.zeros(len(unit)), where=deviation > 0)
-    columns: dict[str, Any] = {name: found[name] for name in ("mean_a", "mean_b", "active_a", "active_b", "lift", "g2")}
-    columns |= {"layer": layer, "unit": unit, "difference": difference}
+    largest = np.maximum.reduce([own.largest for own in layers.values()])
+    order = np.lexsort((unit, layer, -np.abs(difference), -_worth(found)))
+    columns = found | {
+        "group": [contrast.group] * len(unit), "layer": layer, "unit": unit, "difference": difference,
+        "q_value": known_q_values(found["p"]), "p_family": empirical_p(np.abs(found["distance"]), largest),
+        "rank": 1 + np.argsort(order),
+    }  # fmt: skip
     for name in ("auc", "matched_auc"):
         columns |= {f"{name}{end}": own for end, own in zip(_ENDS, found[name], strict=True)}
-    counts = {"n_a": is_a.sum(), "n_b": (~is_a).sum(), "documents_a": contrast.documents_of(is_a)}
-    counts |= {"documents_b": contrast.documents_of(~is_a)}
-    columns |= {name: np.full(len(unit), count) for name, count in counts.items()}
-    columns["group"] = [contrast.group] * len(unit)
-    columns["q_value"] = known_q_values(found["p"])
-    largest = np.maximum.reduce([own.largest for own in layers.values()])
-    columns["p_family"] = empirical_p(np.abs(found["distance"]), largest)
-    order = np.lexsort((unit, layer, -np.abs(difference), -_worth(found)))
-    columns["rank"] = np.empty(len(unit), np.int64)
-    columns["rank"][order] = 1 + np.arange(len(unit))
+    for name, group in (("a", contrast.is_a), ("b", ~contrast.is_a)):
+        columns[f"n_{name}"] = np.full(len(unit), group.sum())
+        columns[f"documents_{name}"] = np.full(len(unit), contrast.documents_of(group))
     return schema.table("contrast/units", columns)
 
 
@@ -106,16 +104,13 @@ Columns = dict[str, Float64s]  # the scores of each basis, `[scores, n]`; those 
 def probe_rows(contrast: Contrast, scores: Mapping[str, Layers]) -> list[Row]:
     """Return the rows of contrast/probes of a contrast.
 
-    Args:
-        contrast: the contrast.
-        scores: the scores of each basis by layer: `UNITS`, `LAYER`, `WORDS` (whose layer is None), and `ROTATED` and
-            `RANDOM` if there are any.
+    `scores` are those of each basis by layer: `UNITS`, `LAYER`, `WORDS` (whose layer is None), and `ROTATED` and
+    `RANDOM` if there are any.
     """
-    words = _with_ends("auc", _areas(contrast, scores[WORDS][None].held_out.T).areas()[:, 0])
-    rows = [_key(contrast, WORDS, None, None) | words]
-    for layer, own in scores[LAYER].items():
-        whole = _with_ends("auc", _areas(contrast, own.held_out.T).areas()[:, 0])
-        rows.append(_key(contrast, LAYER, layer, None) | whole)
+    rows: list[Row] = []
+    for basis in (WORDS, LAYER):
+        for layer, own in scores[basis].items():
+            rows.append(_row(contrast, basis, layer, None, _areas(contrast, own.held_out.T).areas()[:, 0]))
     for place, k in enumerate(KS):
         layers = {layer: own.inner[:, place] for layer, own in scores[UNITS].items() if place < own.inner.shape[1]}
         for layer in layers:
@@ -146,7 +141,7 @@ def _compared(contrast: Contrast, layer: int | None, k: int, columns: Columns) -
     areas = _areas(contrast, np.concatenate(list(columns.values())))
     found = areas.areas()
     starts = dict(zip(columns, np.cumsum([0, *map(len, columns.values())]).tolist(), strict=False))
-    row = _key(contrast, UNITS, layer, k) | _with_ends("auc", found[:, starts[UNITS]])
+    row = _row(contrast, UNITS, layer, k, found[:, starts[UNITS]])
     rows = [row]
     for basis in [own for own in columns if own != UNITS]:
         own = slice(starts[basis], starts[basis] + len(columns[basis]))
@@ -154,12 +149,12 @@ def _compared(contrast: Contrast, layer: int | None, k: int, columns: Columns) -
         weights[starts[UNITS]], weights[own] = 1.0, -1 / len(values)
         # Ten rotations are a sample of all rotations.
         variance = float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0
-        row |= _with_ends(f"over_{basis}", areas.combined(weights, variance))
+        row |= Interval(*areas.combined(weights, variance)).columns(f"over_{basis}")
         if basis == ROTATED:
             middle = np.array([np.median(values), values.min(), values.max()])
-            rows.append(_key(contrast, basis, layer, k) | _with_ends("auc", middle))
+            rows.append(_row(contrast, basis, layer, k, middle))
         elif basis == RANDOM or (basis == LAYER and layer is None):
-            rows.append(_key(contrast, basis, layer, k) | _with_ends("auc", found[:, own][:, 0]))
+            rows.append(_row(contrast, basis, layer, k, found[:, own][:, 0]))
     return rows
 
 
@@ -167,9 +162,6 @@ def _areas(contrast: Contrast, scores: Float64s) -> FoldAreas:
     return FoldAreas.of(scores.T, contrast.is_a, contrast.documents, contrast.folds // 2)
 
 
-def _key(contrast: Contrast, basis: str, layer: int | None, k: int | None) -> Row:
-    return {"group": contrast.group, "basis": basis, "layer": layer, "k": k}
-
-
-def _with_ends(name: str, values: Any) -> Row:
-    return {f"{name}{end}": float(value) for end, value in zip(_ENDS, values, strict=True)}
+def _row(contrast: Contrast, basis: str, layer: int | None, k: int | None, area: Float64s) -> Row:
+    """Return the columns that all rows of contrast/probes have; `area` is followed by the ends of its interval."""
+    return {"group": contrast.group, "basis": basis, "layer": layer, "k": k} | Interval(*area).columns("auc")

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
-from scipy.stats import rankdata
 
 from ops.arrays import Arrays, Bools, Float64s, Floats, Int64s
 from ops.contrast.groups import Contrast
@@ -98,8 +97,7 @@ def separation(contrast: Contrast, values: Floats | csr_array, permutations: Per
     """Return how well units separate the groups of a contrast.
 
     Args:
-        contrast: the sentences.
-        values: the values of the units in these sentences, `[n, units]`; sparse for features of dictionaries.
+        values: the values of the units in its sentences, `[n, units]`; sparse for features of dictionaries.
         permutations: the permutations of the labels; None if they are not asked for.
     """
     parts: list[dict[str, Arrays]] = []
@@ -113,7 +111,7 @@ def separation(contrast: Contrast, values: Floats | csr_array, permutations: Per
         part["matched_auc"], part["p"] = matched.areas(block, documents)
         part["distance"], part["largest"] = np.full(stop - first, np.nan), np.zeros(0)
         if permutations is not None:
-            part["distance"], part["largest"] = permutations.standardised(centred_ranks(block), PERMUTATIONS)
+            part["distance"], part["largest"] = permutations.standardised(block, PERMUTATIONS)
         parts.append(part)
     joined = {name: np.concatenate([part[name] for part in parts], -1) for name in parts[0] if name != "largest"}
     joined["largest"] = np.maximum.reduce([part["largest"] for part in parts])
@@ -122,11 +120,6 @@ def separation(contrast: Contrast, values: Floats | csr_array, permutations: Per
         return Separation(**joined | {"p": p_values(joined["g2"], joined["effect"])})
     unknown = dict.fromkeys(("active_a", "active_b", "lift", "g2", "effect"), np.full(width, np.nan))
     return Separation(**joined, **unknown)
-
-
-def centred_ranks(values: Floats) -> Float64s:
-    """Return the ranks of each unit's values minus their mean, `[n, units]`; equal values share the mean rank."""
-    return np.asarray(rankdata(values, axis=0) - (len(values) + 1) / 2)
 
 
 def _of_features(active: csr_array, is_a: Bools, documents: Int64s) -> dict[str, Arrays]:

@@ -1,8 +1,13 @@
-"""Questions of the form a : b = c : ?, by category (Mikolov 2013), and their answers in a space by three rules."""
+"""Questions of the form a : b = c : ?, by category (Mikolov 2013), their answers in spaces, and the accuracy of these.
 
-from collections.abc import Iterator
+Questions are not independent: twelve pairs make 132 questions, and each pair is part of 22 of them. The intervals of
+accuracies and of differences between spaces are therefore a bootstrap over pairs of words.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +15,9 @@ from ops.arrays import Bools, Float64s, Int64s
 from ops.errors import InputError
 from ops.meaning.spaces import Space
 from ops.meaning.words import fold
+from ops.sampling import ANALOGY_PAIRS
+from ops.shards import spans
+from ops.statistics.resampling import SAMPLES, Resampling, percentile_interval
 from ops.storage.small_files import read_small_file
 
 PACKAGED = Path(__file__).parent / "analogies.txt"
@@ -19,18 +27,16 @@ RULES = ("add", "mul", "nearest_c")
 ANSWERS = tuple((rule, excluded) for rule in RULES for excluded in (False, True))  # in the order of the table
 _EPSILON = 1e-3  # the epsilon of 3CosMul (Levy and Goldberg 2014)
 _ROWS = 512  # number of questions answered at once
+_AT_ONCE = 1 << 22  # number of question weights computed at once
 
 # For each category, in the order of the file, its questions (a, b, c, d), where d is the answer.
 Analogies = dict[str, list[tuple[str, str, str, str]]]
 
 
 def read_analogies(path: str = "") -> Analogies:
-    """Read questions from a file.
+    """Read questions from a file in UTF-8, or the packaged ones if the path is empty.
 
     A line `: NAME` begins a category, and every other line has the four words of a question. Empty lines are skipped.
-
-    Args:
-        path: a file in UTF-8; empty for the packaged questions.
 
     Raises:
         InputError: the file cannot be read, a line does not have four words, or there is no question.
@@ -79,7 +85,6 @@ def answers(space: Space, questions: Int64s) -> Int64s:
     `nearest_c`: the x with the highest cos(x, c), a baseline that ignores a and b.
 
     Args:
-        space: the space.
         questions: the indices of the questions' words in the space, `[questions, 4]`; the fourth word is ignored.
 
     Returns:
@@ -117,3 +122,91 @@ def judge(space: Space, analogies: Analogies, case: str) -> Judged:
         right[category] = np.zeros((len(numbers), len(ANSWERS)), bool)
         right[category][known[category]] = answers(space, asked) == asked[:, 3:]
     return Judged(space.name, known, right)
+
+
+class AnalogyBootstrap:
+    """Resamples the pairs of each category with replacement; all spaces use the same resamples.
+
+    The weight of a question is the product of the numbers of times that its two pairs were drawn, so a pair that was
+    drawn twice makes no question with itself. If a question in the file uses the same pair twice, its weight is the
+    number of times that this pair was drawn. A pair and its reverse are the same pair. Only pairs of known questions
+    are drawn. `judged` are the answers in each space, in their order, and `case` folds the words of the questions.
+    """
+
+    def __init__(self, judged: Sequence[Judged], analogies: Analogies, case: str, seed: int) -> None:
+        self.judged, self.seed = judged, seed
+        self.pairs = {name: _pairs_of(questions, case) for name, questions in analogies.items()}
+        self.categories = {ALL: list(self.pairs), **{name: [name] for name in self.pairs}}
+        self._cache: dict[tuple[str, bytes], tuple[int, Float64s, Float64s]] = {}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of `meaning/analogies`."""
+        rows = []
+        for i, judged in enumerate(self.judged):
+            for row, questions, (right,) in self._answers([i]):
+                n = sum(len(self.pairs[name]) for name in self.categories[row["category"]])
+                share = _share(right, questions, row["pairs"], "accuracy", 0.0)
+                rows.append({"space": judged.space, "n": n, "correct": int(right[0]), **row, **share})
+        return rows
+
+    def differences(self) -> list[dict[str, Any]]:
+        """Return the rows of `meaning/analogy_differences`.
+
+        Each space is compared with every previous space, on the questions that are known in both.
+        """
+        rows = []
+        for (i, other), (j, judged) in combinations(enumerate(self.judged), 2):
+            for row, questions, (right, right_in_other) in self._answers([j, i]):
+                share = _share(right - right_in_other, questions, row["pairs"], "difference", -1.0)
+                rows.append({"space": judged.space, "other": other.space, **row, **share})
+        return rows
+
+    def _answers(self, spaces: list[int]) -> Iterator[tuple[dict[str, Any], Float64s, Float64s]]:
+        """Yield for each category and rule the first columns of a row, and the questions and right answers of spaces.
+
+        These are the numbers of questions, `[1 + samples]`, and of right answers by space, `[spaces, 1 + samples]`.
+        """
+        for category, names in self.categories.items():
+            parts = [self._resampled(name, spaces) for name in names]
+            pairs, questions = sum(part[0] for part in parts), np.sum([part[1] for part in parts], 0)
+            right = np.sum([part[2][spaces] for part in parts], 0)
+            for i, (rule, excluded) in enumerate(ANSWERS):
+                row = {"category": category, "rule": rule, "excluded": excluded}
+                yield {**row, "n_known": int(questions[0]), "pairs": pairs}, questions, right[:, :, i]
+
+    def _resampled(self, name: str, spaces: list[int]) -> tuple[int, Float64s, Float64s]:
+        """Resample the pairs of a category's questions that are known in all of these spaces; the result is cached.
+
+        Return the number of pairs, that of questions in the sample and in each resample, `[1 + samples]`, and how many
+        of them are answered correctly in each space, `[spaces, 1 + samples, answers]`.
+        """
+        known = np.logical_and.reduce([self.judged[i].known[name] for i in spaces])
+        key = (name, known.tobytes())
+        if key not in self._cache:
+            rng = np.random.default_rng([self.seed, ANALOGY_PAIRS, list(self.pairs).index(name)])
+            distinct, numbers = np.unique(self.pairs[name][known], return_inverse=True)
+            first, second = numbers.reshape(-1, 2).T
+            answered = np.concatenate([judged.right[name][known] for judged in self.judged], 1).astype(np.float64)
+            questions, right = np.zeros(1 + SAMPLES), np.zeros((1 + SAMPLES, answered.shape[1]))
+            if len(first):
+                times = Resampling.multinomial(len(distinct), rng).times
+                for start, stop in spans(len(times), max(_AT_ONCE // len(first), 1)):
+                    weight = np.where(first == second, 1.0, times[start:stop, second]) * times[start:stop, first]
+                    questions[start:stop], right[start:stop] = weight.sum(1), weight @ answered
+            by_space = right.reshape(len(right), len(self.judged), len(ANSWERS)).transpose(1, 0, 2)
+            self._cache[key] = len(distinct), questions, by_space
+        return self._cache[key]
+
+
+def _share(right: Float64s, questions: Float64s, pairs: int, name: str, least: float) -> dict[str, float | None]:
+    """Return the columns of a share of the questions, `[1 + samples]` each, which is null if there are none."""
+    with np.errstate(invalid="ignore"):
+        return percentile_interval(right / questions, pairs, least).columns(name, "")
+
+
+def _pairs_of(questions: list[tuple[str, str, str, str]], case: str) -> Int64s:
+    """Return the indices of each question's two pairs, `[questions, 2]`."""
+    numbers: dict[frozenset[str], int] = {}
+    folded = [[fold(word, case) for word in question] for question in questions]
+    pairs = [[numbers.setdefault(frozenset(pair), len(numbers)) for pair in (q[:2], q[2:])] for q in folded]
+    return np.array(pairs, np.int64).reshape(-1, 2)

@@ -74,9 +74,8 @@ def lost(states: Arrays, rebuilt: Arrays) -> float | None:
 class Autoencoder(nn.Module):
     """An autoencoder with layers of width, 256, code size, 256 and width units; the hidden layers use tanh.
 
-    Args:
-        bits: whether the code's units are logistic, with noise added to their input in training (Salakhutdinov and
-            Hinton 2009).
+    With `bits`, the code's units are logistic, with noise added to their input in training (Salakhutdinov and Hinton
+    2009).
     """
 
     def __init__(self, width: int, size: int, bits: bool) -> None:
@@ -107,7 +106,6 @@ def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, 
 
     Args:
         given, asked: the training states, `[n, width]`, and other states to encode, `[m, width]`.
-        epochs: number of passes over the training states.
         seed: the seed of the weights, the order and the noise.
     """
     mean = given.mean(0)

@@ -151,12 +151,7 @@ class Examples(NamedTuple):
 
 
 def examples_of(number: int, shards: Iterable[pa.Table], layers: int, width: int) -> Examples:
-    """Return the examples of a set in their seeded order.
-
-    Args:
-        number: the index of the set.
-        shards: the tables of `find_examples` for each shard, in the order of the shards.
-    """
+    """Return the examples of a set in their seeded order, given the tables of `find_examples` by shard."""
     table = pa.concat_tables(table.filter(pc.equal(table["set"], number)) for table in shards).combine_chunks()
     # The shards are in order, so with a stable sort ties stay in the order of the corpus.
     table = table.take(pa.array(np.argsort(table["order"].to_numpy(), kind="stable")))

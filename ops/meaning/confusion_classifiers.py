@@ -15,12 +15,13 @@ SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 LEAST_TRAINED, LEAST_TESTED = 20, 20  # minimum numbers of occurrences
 MOST_TESTED = 2_000
 MOST_CHOSEN_BY = 10_000  # maximum number of training examples used to choose a penalty
-_FEATURES = 1 << 18
+_FEATURES = 1 << 18  # of words, by their hashes
 # Values of scikit-learn's C, the inverse of the penalty's strength. Sparse words need a weaker penalty than dense
 # states.
 PENALTIES = (0.01, 0.1, 1.0, 10.0)
 USUAL_PENALTY = 0.1  # used if there are too few documents to choose one
 FOLDS = 3
+_MOST_STEPS = 100
 _LEAST = 1e-9  # minimum probability of the right label in a loss
 
 
@@ -35,13 +36,15 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
     classifier `words` with the labels in random order, in training and in testing. A regression that did not converge
     is a weaker classifier, but not an error.
     """
+    from sklearn.feature_extraction import FeatureHasher
+
     label, tested = examples.label, is_tested(examples.document)
     tests = np.flatnonzero(tested & examples.has_state)[:MOST_TESTED]
     train = np.flatnonzero(~tested)
     if len(train) < LEAST_TRAINED or len(tests) < LEAST_TESTED or len(np.unique(label[train])) < 2:
         return []
     truth = label[tests]
-    scores, folds = AnswerScores(truth, examples.document[tests], seed), folds_of(examples.document, seed)
+    scores, folds = AnswerScores(examples.document[tests], seed), folds_of(examples.document, seed)
     rows: list[dict[str, Any]] = []
 
     def add(
@@ -50,7 +53,8 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
         row = {"set": name, "features": features, "n": n, "c": penalty, "converged": converged}
         rows.append(row | scores.columns(answers, truth))
 
-    matrix, sizes = hashed(examples.words), sizes_of(len(train))
+    hasher = FeatureHasher(_FEATURES, input_type="string", alternate_sign=False)
+    matrix, sizes = hasher.transform(examples.words).tocsr(), sizes_of(len(train))
     penalties: dict[int, float] = {}
     for n in sizes:
         some, chosen_by = train[:n], train[: min(n, MOST_CHOSEN_BY)]
@@ -85,20 +89,11 @@ def sizes_of(available: int) -> list[int]:
     return [n for n in SIZES if n < available] + [available]
 
 
-def hashed(words: list[list[str]]) -> Any:
-    """Return the features of words as a sparse matrix `[occurrences, 2^18]`."""
-    from sklearn.feature_extraction import FeatureHasher
-
-    return FeatureHasher(_FEATURES, input_type="string", alternate_sign=False).transform(words).tocsr()
-
-
 def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = False) -> int | None:
     """Return the first layer from which on every layer's state is more accurate than the words; None if there is none.
 
-    Args:
-        rows, layers: the rows of one set, and number of layers of the model.
-        alike: whether to compare at the largest number of training examples that words and states share. Otherwise each
-            is compared with all its training examples; the words have more examples than the states.
+    Each is compared with all its training examples, of which the words have more than the states, or, if `alike`, at
+    the largest number of training examples that both share.
     """
     sizes = [{row["n"] for row in rows if row["features"] == name} for name in ("words", "layer:1")]
     shared = max(sizes[0] & sizes[1], default=0)
@@ -113,29 +108,22 @@ def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = Fals
 class AnswerScores:
     """Scores several classifiers' answers to the same examples, with the same resamples of the examples' documents.
 
-    Args:
-        truth: the right label of each example, `[examples]`; there must be at least one example.
-        documents: the number of each example's document, `[examples]` uint64.
+    `documents [examples]` uint64 are the numbers of the examples' documents; there must be at least one example.
     """
 
-    def __init__(self, truth: Int64s, documents: UInt64s, seed: int) -> None:
-        self.truth = truth
+    def __init__(self, documents: UInt64s, seed: int) -> None:
         distinct, self.document = np.unique(documents, return_inverse=True)
         self.documents = len(distinct)
-        rng = np.random.default_rng([seed, CONFUSION_DOCUMENTS])
-        self.resampling = Resampling.multinomial(self.documents, rng)
+        self.resampling = Resampling.multinomial(self.documents, np.random.default_rng([seed, CONFUSION_DOCUMENTS]))
 
-    def columns(self, answers: Int64s, truth: Int64s | None = None) -> dict[str, Any]:
+    def columns(self, answers: Int64s, truth: Int64s) -> dict[str, Any]:
         """Return the columns of `meaning/confusion` that measure the accuracy of the answers.
 
         For balanced accuracy, the share of correctly answered examples is computed for each word and then averaged over
         the words. Words that do not occur among the examples, or in a resample, are excluded from the mean.
 
-        Args:
-            answers: the label that was chosen for each example, `[examples]`.
-            truth: labels to use instead of the correct ones, `[examples]`, for a control; None for the correct labels.
+        `answers` are the labels that were chosen for the examples, and `truth` the correct ones, `[examples]` each.
         """
-        truth = self.truth if truth is None else truth
         labels, word = np.unique(truth, return_inverse=True)
         cell, shape = self.document * len(labels) + word, (self.documents, len(labels))
         examples = np.bincount(cell, minlength=self.documents * len(labels)).astype(np.float64).reshape(shape)
@@ -152,11 +140,7 @@ class AnswerScores:
 
 
 def folds_of(documents: UInt64s, seed: int) -> Int64s:
-    """Return the fold of each example, `[examples]`; all examples of a document are in one fold.
-
-    Args:
-        documents: the number of each example's document, `[examples]` uint64.
-    """
+    """Return the fold of each example, given the number of its document, `[examples]` uint64."""
     salt = np.random.default_rng([seed, CONFUSION_FOLDS]).integers(0, 2**64, dtype=np.uint64)
     return (mix(documents ^ salt) % np.uint64(FOLDS)).astype(np.int64)
 
@@ -192,8 +176,7 @@ def _loss(given: Any, labels: Int64s, own: Any, rest: Any, penalty: float) -> fl
 def answer(given: Any, labels: Int64s, asked: Any, penalty: float) -> tuple[Int64s, bool]:
     """Return the answers of a logistic regression trained on examples, `[asked]`, and whether its training converged.
 
-    If the examples have only one label, that label is the answer. All warnings of scikit-learn except the one about
-    convergence are passed on.
+    If the examples have only one label, that label is the answer.
     """
     if len(np.unique(labels)) < 2:
         return np.full(asked.shape[0], labels[0]), True
@@ -209,13 +192,10 @@ def _trained(given: Any, labels: Int64s, penalty: float) -> tuple[Any, Any, bool
 
     # A feature that no training example has would get no weight. Dropping it gives the same classifier faster.
     features = np.unique(given.indices) if issparse(given) else slice(None)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        model = LogisticRegression(C=penalty, max_iter=100, tol=1e-3).fit(given[:, features], labels)
-    others = [warning for warning in caught if not issubclass(warning.category, ConvergenceWarning)]
-    for warning in others:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return model, features, len(others) == len(caught)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(C=penalty, max_iter=_MOST_STEPS, tol=1e-3).fit(given[:, features], labels)
+    return model, features, bool(model.n_iter_.max() < _MOST_STEPS)
 
 
 def standardised(given: Float32s, asked: Float32s) -> tuple[Float32s, Float32s]:

@@ -31,7 +31,6 @@ class Wanted:
             translations.
         language, translation: the columns of the language and of the key that translations share. `language` is None
             if there are no languages, and `translation` is None if translations share document id and position.
-        sentences: number of sentences of the corpus.
     """
 
     pairs: int
@@ -46,8 +45,7 @@ class Wanted:
 def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
     """Return the sentences drawn from a shard: pairs in seeded order, a uniform sample, and translations by key.
 
-    Args:
-        table: the shard, with `COLUMNS`, and with `meta` if a language is requested.
+    The shard has `COLUMNS`, and `meta` if a language is requested.
 
     Returns:
         The columns `kind`, `order` (rows with the lowest values over all shards are chosen), `sent_id`, `document`,

@@ -62,9 +62,8 @@ Pairs = list[tuple[str, str]]
 def analogy_figures(rows: Rows, names: list[str]) -> dict[str, Figure]:
     """Return the figure of the accuracy over all questions by space and rule, or none if no question is known.
 
-    Args:
-        rows: the rows of `meaning/analogies`; those in which the given words are excluded are drawn.
-        names: the spaces in the order in which they are drawn.
+    The rows of `meaning/analogies` in which the given words are excluded are drawn, with the spaces in the order of
+    `names`.
     """
     every = [row for row in rows if row["category"] == ALL]
     known = [

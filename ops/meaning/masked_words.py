@@ -38,7 +38,6 @@ def read_masked(
     Args:
         reader: the model, whose tokenizer must have a mask token and report the positions of tokens.
         head: the same model with its head for masked tokens.
-        rate: the share of tokens that are masked.
         tag: returns the tag of each token of sentences.
 
     Returns:

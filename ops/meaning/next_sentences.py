@@ -23,7 +23,6 @@ class Pairs(NamedTuple):
     """Sentences that have a next sentence, as rows of a shard; all arrays are `[pairs]`.
 
     Attributes:
-        first: the sentence.
         following: the sentence directly after it in its document.
         same: another sentence of its document, `DISTANCE` positions or more away; -1 if the document has none.
         order: the seeded order of the pairs, uint64.
@@ -86,9 +85,8 @@ def read_pairs(
 ) -> dict[str, Arrays]:
     """Return a model's results for pairs: the similarity of the first sentence to each of the three others.
 
-    Args:
-        head: the same model with its head for next-sentence prediction; None if it has no such head.
-        texts: the four texts of each pair, as `choose_sentences` returns them.
+    `head` is the same model with its head for next-sentence prediction, None if it has none, and `texts` are the four
+    texts of each pair, as `choose_sentences` returns them.
 
     Returns:
         The arrays `cosine` (in each layer, `[pairs, 3, layers]`), `tokens` (the token overlap, `[pairs, 3]`) and, with
@@ -131,9 +129,7 @@ def next_rows(results: dict[str, Arrays], documents: list[str], seed: int) -> tu
     """Return the rows of `meaning/sentences`, and the number of pairs skipped because a state is not finite.
 
     In the control `shuffled`, the last layer's similarities to the next and the other sentence are swapped at random.
-
-    Args:
-        results, documents: the results of `read_pairs` for all pairs, and the document of each pair.
+    `results` are those of `read_pairs` for all pairs, and `documents` the document of each pair.
     """
     near, shared = results["cosine"], results["tokens"]
     # Without a distant sentence, its token overlap is also NaN.
@@ -156,10 +152,3 @@ def next_rows(results: dict[str, Arrays], documents: list[str], seed: int) -> tu
             row = {"space": space, "against": against, "n": int(known.sum()), "documents": distinct}
             rows.append(row | area_by_document(following, other, document[known]).columns("auc", ""))
     return sorted(rows, key=lambda row: (row["space"], row["against"])), int((~good).sum())
-
-
-def best_layer(rows: list[dict[str, Any]], against: str) -> int | None:
-    """Return the layer with the highest area against one kind of sentence; None if there are no rows."""
-    layers = [row for row in rows if row["against"] == against and row["space"].startswith("layer:")]
-    own = [(row["auc"], -int(row["space"].removeprefix("layer:"))) for row in layers]
-    return -max(own)[1] if own else None

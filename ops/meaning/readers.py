@@ -24,7 +24,6 @@ class ModelReader:
     Creating a reader sets how torch computes in this process (`ops.model.numerics`).
 
     Args:
-        facts, tokenizer: the model and its tokenizer.
         device, dtype, threads, token_budget: the device, arithmetic and number of threads of the model, and the maximum
             number of tokens of a batch.
 
@@ -61,11 +60,7 @@ class SentenceReader(ModelReader):
     """
 
     def read(self, tokens: Sequence[Tokens], layers: list[int] | None = None) -> Float32s:
-        """Return the states of sentences, `[sentences, layers, width]` float32.
-
-        Args:
-            layers: the layers to return, from 1; None for all.
-        """
+        """Return the states of sentences in some layers (from 1) or all, `[sentences, layers, width]` float32."""
         wanted = layers or list(range(1, self.layers + 1))
         states = np.zeros((len(tokens), len(wanted), self.width), np.float32)
         for rows in self.batches(tokens):

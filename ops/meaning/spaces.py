@@ -102,9 +102,7 @@ def spaces_by_name(
 ) -> Iterator[Space]:
     """Yield every space in the order of their names, one at a time; the model is loaded for its token embeddings.
 
-    Args:
-        words, vectors: the words, and their vectors from the counts.
-        sums: the sums of the words' states in all layers.
+    `vectors` are those of the words from the counts, and `sums` those of their states in all layers.
     """
     table = load_model(facts, "cpu", "float32").get_input_embeddings().weight.detach()  # type: ignore[operator]
     for name in sorted(space_names(facts.layers)):

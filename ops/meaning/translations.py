@@ -17,11 +17,9 @@ _ROWS = 512
 def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], Int64s]:
     """Return for each pair of languages the rows that are translations of each other, `[translations, 2]`.
 
-    Translations share a key. If a language has several sentences with the same key, the first is used. Pairs of
-    languages with fewer than `LEAST` translated sentences are skipped.
-
-    Args:
-        keys, languages: the key of each sentence, which its translations share, and its language, `[rows]`.
+    Translations share a key; given are the key and the language of each sentence, `[rows]`. If a language has several
+    sentences with the same key, the first is used. Pairs of languages with fewer than `LEAST` translated sentences are
+    skipped.
     """
     rows: dict[str, dict[str, int]] = {}
     for row, (key, language) in enumerate(zip(keys, languages, strict=True)):

@@ -64,13 +64,7 @@ def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -
 
 
 class ContextTables:
-    """Makes the tables of counts; all pairs are kept in memory.
-
-    Args:
-        vocabulary: the words.
-        column_sums: how often each context word was counted, `[contexts]`.
-        smoothing: the smoothing exponent of the PPMI.
-    """
+    """Makes the tables of counts, given how often each context word was counted, `[contexts]`; keeps all pairs."""
 
     def __init__(self, vocabulary: Vocabulary, column_sums: Int64s, smoothing: float) -> None:
         self.vocabulary, self.column_sums, self.smoothing = vocabulary, column_sums, smoothing
@@ -80,8 +74,7 @@ class ContextTables:
     def pairs(self, ranges: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Yield `meaning/contexts`, one table for each row group, and keep the PPMI values for the vectors.
 
-        Args:
-            ranges: for each range of words, a table of `row`, `column` and `count` of all its pairs.
+        `ranges` are, for each range of words, the `row`, `column` and `count` of all its pairs.
         """
         for table in ranges:
             row, column, count = (c.to_numpy() for c in table.columns)
@@ -104,5 +97,6 @@ class ContextTables:
         row, column, values = (np.concatenate(c) for c in zip(*self._parts, strict=True))
         matrix = sp.csr_matrix((values, (row, column)), (len(self.words), len(self.contexts)))
         vectors = pa.array(list(factorise(matrix, dimensions, power, seed)))
-        columns = {"word": self.vocabulary.rows, "count": self.vocabulary.row_counts, "vector": vectors}
+        counts = self.vocabulary.counts[self.vocabulary.row >= 0]
+        columns = {"word": self.words, "count": counts, "vector": vectors}
         return pa.table(columns, schema=schema(WORDS))

@@ -1,4 +1,4 @@
-"""The choice of the words that are counted, from the counts of all words of all shards."""
+"""The counts of words, the choice of the words whose contexts are counted, and the counts of these contexts."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.errors import InputError
-from ops.meaning.words import fold, split_words, words_and_ends
+from ops.meaning.words import SENTENCE_END, fold, numbered, split_words, words_and_ends
 from ops.storage.small_files import read_small_file
 
 _TOGETHER = 1 << 22  # number of rows that are summed at once
+_SENTENCES = 10_000  # number of sentences whose contexts are counted at once
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,6 @@ class Vocabulary:
     def columns(self) -> list[str]:
         """The context words, in the order of their columns."""
         return [self.words[i] for i in np.flatnonzero(self.column >= 0)]
-
-    @property
-    def row_counts(self) -> Int64s:
-        """How often each counted word occurs, in the order of their rows, int64."""
-        return self.counts[self.row >= 0]
 
     def to_table(self) -> pa.Table:
         """Return the vocabulary as a table of `word`, `count`, `row` and `column`."""
@@ -161,3 +157,41 @@ def read_context_words(value: str, case: str) -> int | list[str]:
     if not words:
         raise InputError(f"--context-words {value}: the file holds no word")
     return list(words)
+
+
+class ContextCounter:
+    """Counts the contexts of the words of a vocabulary: `window` words on each side, within the sentence.
+
+    Words that are not counted still occupy positions in the window.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, window: int, case: str) -> None:
+        self.vocabulary, self.window, self.case = vocabulary, window, case
+        self.numbers = {word: i for i, word in enumerate(vocabulary.words)}
+
+    def count(self, texts: list[str]) -> pa.Table:
+        """Count the pairs of some sentences; in memory are one chunk and the distinct pairs.
+
+        Returns:
+            A table of the pairs with `key` (the row times the number of columns, plus the column) in ascending order,
+            and `total`: how often the word of that row occurred near the context word of that column. `add_counts` adds
+            up the tables of disjoint sets of sentences.
+        """
+        starts = range(0, max(len(texts), 1), _SENTENCES)
+        return add_counts(self._count_chunk(texts[start : start + _SENTENCES]) for start in starts)
+
+    def _count_chunk(self, texts: list[str]) -> pa.Table:
+        words, columns = numbered(words_and_ends(texts, self.case), self.numbers), len(self.vocabulary.columns)
+        sentence = np.cumsum(words == SENTENCE_END)
+        rows, contexts = (
+            np.where(words >= 0, numbers[words], -1).astype(np.int64)
+            for numbers in (self.vocabulary.row, self.vocabulary.column)
+        )
+        keys = [np.zeros(0, np.int64)]
+        for distance in range(1, self.window + 1):
+            apart = slice(None, -distance), slice(distance, None)
+            for one, other in (apart, apart[::-1]):
+                kept = (rows[one] >= 0) & (contexts[other] >= 0) & (sentence[one] == sentence[other])
+                keys.append(rows[one][kept] * columns + contexts[other][kept])
+        distinct, totals = np.unique(np.concatenate(keys), return_counts=True)
+        return pa.table({"key": distinct, "total": totals})

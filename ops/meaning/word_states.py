@@ -77,11 +77,11 @@ class WordReader(ModelReader):
         sent_ids, texts, n_tokens = corpus
         lost: list[int] = []
         for rows in length_batches(n_tokens, self.token_budget, self.lengths):
-            lost += sent_ids[rows[self.read_batch([texts[row] for row in rows], sums)]].tolist()
+            lost += sent_ids[rows[self._read_batch([texts[row] for row in rows], sums)]].tolist()
         return lost
 
     @torch.inference_mode()
-    def read_batch(self, texts: list[str], sums: WordSums) -> Int64s:
+    def _read_batch(self, texts: list[str], sums: WordSums) -> Int64s:
         """Add the words of one batch; return the rows of the batch that were skipped."""
         encoded = self.tokenizer.encode_with_spans(texts)
         ids, real, _ = pad([placed.tokens for placed in encoded], self.tokenizer.pad_id, self.scorer.device)

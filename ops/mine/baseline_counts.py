@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +41,6 @@ class Baseline:
     """The baseline's counts.
 
     Attributes:
-        sentences: number of sentences of the baseline.
-        index: the candidates of each kind.
         counts: number of the baseline's sentences with each candidate, for each kind.
         values: the values of each property, in the order of the profiler's properties.
         sums: the sums from which means are computed, by name.
@@ -63,13 +60,7 @@ class Baseline:
 
 
 class BlockCounter:
-    """Counts all candidates and properties in blocks of the baseline's rows.
-
-    Args:
-        union: the candidates of all ranges, as `ops.mine.candidates.unite` returns them.
-        kinds: the kinds of patterns.
-        profiler: counts the properties.
-    """
+    """Counts all candidates, united by `ops.mine.candidates.unite`, and properties in blocks of the baseline's rows."""
 
     def __init__(self, union: pa.Table, kinds: Mapping[str, PatternKind], profiler: Profiler) -> None:
         patterns = _by_kind(union, kinds)
@@ -81,9 +72,6 @@ class BlockCounter:
 
         A line is a count of one candidate, value or sum. There is a line for every word of the corpus, and most of
         these words do not occur in the given rows. The time does not depend on the number of words that do not occur.
-
-        Args:
-            parts: the rows of each of `PARTS`.
         """
         found = [[np.concatenate(column) for column in zip(*self._counted(rows), strict=True)] for rows in parts]
         last = max(lines.stop for lines in self._lines.values()) - 1
@@ -127,12 +115,12 @@ def _lines(patterns: Mapping[str, Sequences], profiler: Profiler) -> dict[str, s
 
 def add_up(tables: Iterable[pa.Table]) -> pa.Table:
     """Add up the counts of several blocks, and return the columns of `PARTS` with a row for each line."""
-    several = iter(tables)
-    first = next(several)
-    totals = np.zeros((len(PARTS), first["line"][-1].as_py() + 1), np.int64)
-    for table in chain([first], several):
-        for total, part in zip(totals, PARTS, strict=True):
-            total[table["line"].to_numpy()] += table[part].to_numpy()
+    totals = np.zeros((len(PARTS), 0), np.int64)
+    for table in tables:
+        line = table["line"].to_numpy()
+        if not totals.size:
+            totals = np.zeros((len(PARTS), line[-1] + 1), np.int64)
+        totals[:, line] += np.stack([table[part].to_numpy() for part in PARTS])
     return pa.table(list(totals), names=PARTS)
 
 
@@ -141,9 +129,7 @@ def read_baselines(
 ) -> tuple[Baseline, list[Baseline]]:
     """Return the counts over the complete baseline, and those over each of its `PARTS`.
 
-    Args:
-        union, kinds, profiler: the arguments of the `BlockCounter` that counted.
-        totals: the result of `add_up`.
+    `totals` are the result of `add_up`, and the other arguments those of the `BlockCounter` that counted.
     """
     patterns = _by_kind(union, kinds)
     lines, index = _lines(patterns, profiler), {kind: SequenceTrie.build(some) for kind, some in patterns.items()}

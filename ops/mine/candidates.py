@@ -14,7 +14,7 @@ from ops import schema
 from ops.arrays import Int64s
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.sentence_sets import SentenceSets, sums_of_sets
-from ops.patterns.mined import COUNTS, NEVER, Mined, Records
+from ops.patterns.mined import COUNTS, NEVER, Records
 from ops.patterns.sequences import Sequences
 
 # The rows of sets that were mined together are sorted by kind and then by set. The counts are those of
@@ -52,11 +52,7 @@ def least_supports(share: float, sizes: Int64s, min_count: int) -> Int64s:
 
 
 def mine_candidates(
-    sets: SentenceSets,
-    kinds: Iterable[PatternKind],
-    min_count: int,
-    whole: Int64s | None = None,
-    halves: bool = False,
+    sets: SentenceSets, kinds: Iterable[PatternKind], min_count: int, whole: Int64s | None = None, halves: bool = False
 ) -> pa.Table:
     """Mine the frequent patterns of sets of sentences, and return a row of `SCHEMA` for each set and pattern.
 
@@ -64,7 +60,6 @@ def mine_candidates(
     these sentences have it.
 
     Args:
-        sets: the sets.
         kinds: the kinds of patterns to mine, with their minimum shares.
         min_count: minimum number of sentences that must have a pattern, whatever their share.
         whole: the numbers of the sets whose patterns need only be frequent in the complete set; None: all.
@@ -79,15 +74,12 @@ def mine_candidates(
             least = [
                 np.where(wanted, least_supports(kind.min_support, sizes, min_count), NEVER) for sizes, wanted in parts
             ]
-            tables.append(_table(kind.name, some.number, kind.mine(some, np.stack(least, 1))))
+            mined = kind.mine(some, np.stack(least, 1))
+            names = pa.DictionaryArray.from_arrays(np.zeros(len(mined.patterns), np.int8), [kind.name])
+            columns = {name: np.ascontiguousarray(mined.counts[name]) for name in COUNTS.names or ()}
+            columns |= {"set": np.repeat(some.number, np.diff(mined.offsets)), "key": to_keys(mined.patterns)}
+            tables.append(schema.table(SCHEMA, columns | {"kind": names}))
     return pa.concat_tables(tables).unify_dictionaries()
-
-
-def _table(kind: str, number: Int64s, mined: Mined) -> pa.Table:
-    name = pa.DictionaryArray.from_arrays(np.zeros(len(mined.patterns), np.int8), [kind])
-    columns = {"set": np.repeat(number, np.diff(mined.offsets)), "kind": name, "key": to_keys(mined.patterns)}
-    counts = {count: np.ascontiguousarray(mined.counts[count]) for count in COUNTS.names or ()}
-    return schema.table(SCHEMA, columns | counts)
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,6 @@ class Candidates:
     """The patterns of one kind that several sets have.
 
     Attributes:
-        patterns: the distinct patterns.
         sets: the patterns of each set, as indices into `patterns`, `[n]` in total.
         counts: the `ops.patterns.mined.COUNTS` of each set and pattern, `[n]`.
     """
@@ -127,10 +118,7 @@ class Candidates:
 def of_kind(table: pa.Table, kind: str, number: Int64s) -> pa.Table:
     """Return the rows of one kind and some sets, which were mined together."""
     chosen = pc.and_(pc.equal(table["kind"], kind), pc.is_in(table["set"], pa.array(number, pa.int32())))
-    rows = np.flatnonzero(chosen.to_numpy())
-    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
-        return table.slice(rows[0], len(rows))
-    return table.take(rows)
+    return table.filter(chosen)
 
 
 def read_candidates(rows: pa.Table, number: Int64s) -> Candidates:

@@ -25,12 +25,8 @@ SCHEMA = pa.schema(
 def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, number: Int64s) -> pa.Table:
     """Return, for each family of tests, the number of sets with a finding, as rows of `SCHEMA`.
 
-    A finding has a false discovery rate below 0.05 and a lift above 1.
-
-    Args:
-        tables: the rows of each table of `FAMILIES`, in parts.
-        neurons: the run's neurons.
-        number: the number (`set_number`) of every set, both of neurons and of random sets, `[sets]`.
+    A finding has a false discovery rate below 0.05 and a lift above 1. `tables` are the rows of each table of
+    `FAMILIES`, in parts, and `number [sets]` the `set_number` of every set, both of neurons and of random sets.
     """
     columns: list[tuple[Int64s, list[str], np.ndarray, np.ndarray]] = []
     for source, column in FAMILIES.items():
@@ -44,7 +40,9 @@ def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, n
         preferred = lift > 1
         sure, described = preferred & (q < RATE), preferred & (description_rates(q, family, owner) < RATE)
     counts = []
-    for drawn, sets in _by_way(number, neurons).items():
+    neuron, way = neuron_and_pole(number)
+    ways = {REAL: neuron < len(neurons)} | {name: (neuron >= len(neurons)) & (way == i) for i, name in enumerate(DRAWN)}
+    for drawn, sets in ((name, number[own]) for name, own in ways.items() if own.any()):
         of_way = np.isin(owner, sets)
         counts.append((WHOLE, WHOLE, drawn, len(sets), len(np.unique(owner[of_way & described]))))
         for index, name in enumerate(each.tolist()):
@@ -78,10 +76,3 @@ def summary(rows: pa.Table) -> str:
         f"chance about {own['expected']:,.0f} would ({own['found_sets']:,} of {own['n_sets']:,} random sets do; "
         f"{own['expected_low']:,.0f} to {own['expected_high']:,.0f})"
     )
-
-
-def _by_way(number: Int64s, neurons: Neurons) -> dict[str, Int64s]:
-    """Return the numbers of sets by how they were drawn."""
-    neuron, way = neuron_and_pole(number)
-    ways = {REAL: neuron < len(neurons)} | {name: (neuron >= len(neurons)) & (way == i) for i, name in enumerate(DRAWN)}
-    return {name: number[own] for name, own in ways.items() if own.any()}

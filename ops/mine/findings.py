@@ -49,7 +49,6 @@ class Findings(NamedTuple):
         """Return the findings of several sets, given the counts of the complete baseline.
 
         Args:
-            set_of, item, n, baseline_n: the attributes.
             counts: the `ops.patterns.mined.COUNTS` in the sets, whose marked sentences are those in the baseline.
             baseline_support: number of sentences of the complete baseline that have each pattern or value.
         """
@@ -104,10 +103,7 @@ def ranked(findings: Findings, ties: ArrayLike) -> tuple[Int64s, Int64s]:
 def finding_rows(table: str, findings: Findings, q: Float64s, rank: Int64s, columns: dict[str, Any]) -> pa.Table:
     """Return findings as rows of `patterns/` or `profiles/`, without the columns of the neuron.
 
-    Args:
-        table: the name of the table.
-        findings, q, rank: the findings, their false discovery rates and their ranks, from 0, `[n]`.
-        columns: the columns that only this table has.
+    `q` and `rank [n]` are their false discovery rates and ranks, from 0. `columns` are those that only this table has.
     """
     effect = np.where(np.isinf(findings.design_effect), np.nan, findings.design_effect)
     known = {"count": findings.support, "docs": findings.documents, "q_value": q, "rank": rank + 1}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
@@ -29,18 +28,11 @@ class HeldOutSets:
         self._matcher = Matcher(self._baseline, np.asarray(store.dataset), store.lengths, store.longest)
 
     def draw(self, number: Int64s, winners: Sequences) -> Sequences:
-        """Return the rows of each of `SETS` for each neuron and pole, ascending in each.
-
-        Args:
-            number: the set number of each neuron and pole, `[n]`.
-            winners: the rows of the winners of each neuron and pole.
-        """
+        """Return the rows of each of `SETS` for each neuron and pole, given by set number `[n]`, ascending in each."""
         sets: list[Integers] = []
-        for own_number, first, stop in zip(number.tolist(), winners.offsets[:-1], winners.offsets[1:], strict=True):
-            own = winners.items[first:stop]
+        for own_number, own in zip(number.tolist(), winners.to_arrays(), strict=True):
             sets += [own, self.matched(own), self.random(len(own), own_number)]
-        rows = np.concatenate([np.zeros(0, np.int32), *sets]).astype(np.int32)
-        return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
+        return Sequences.from_lists(sets)
 
     def matched(self, winners: Integers) -> Int64s:
         """Return the rows of the set that is matched to the winners of a neuron and pole, ascending."""
@@ -100,15 +92,8 @@ class Matcher:
     def draw(self, winners: Integers, seed: int, number: int) -> Int64s:
         """Draw a similar row for each winner that is not a winner itself, in time proportional to the winners.
 
-        A winner gets no row if none is free, so the set may be smaller.
-
-        Args:
-            winners: the winners' rows, distinct, `[winners]`.
-            seed: the seed of all draws.
-            number: the number of the draw.
-
-        Returns:
-            The rows drawn, ascending, at most `[winners]`.
+        The winners' rows are distinct, `[winners]`, and those drawn ascend. A winner gets no row if none is free, so
+        the set may be smaller. `seed` is that of all draws, and `number` that of this one.
         """
         random = np.random.default_rng([seed, MATCHED, number])
         self._used[winners] = True
@@ -120,42 +105,42 @@ class Matcher:
 
     def similar(self, sets: Sequences) -> LikeRows:
         """Return, for each winner, the similar rows that are not in its set, given the winners' rows of each set."""
-        rows, firsts, stops = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        cells = self._cells(sets.items)
-        for begin, end in pairwise(sets.offsets):
-            winners = sets.items[begin:end]
-            self._used[winners] = True
-            similar, first, stop = _like_rows(
-                cells[begin:end], self._rows, self._starts, self._per_dataset, self._used, WIDTHS[:-1]
-            )
-            self._used[winners] = False
-            rows.append(similar)
-            firsts.append(first)
-            stops.append(stop)
-        items = np.concatenate([np.zeros(0, np.int64), *rows]).astype(np.int32)
-        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        return LikeRows(Sequences(items, offsets), np.concatenate(firsts), np.concatenate(stops))
+        found = [self._like_rows(winners) for winners in sets.to_arrays()]
+        none = np.zeros(0, np.int64)
+        first, stop = (np.concatenate([none, *(own[which] for own in found)]) for which in (1, 2))
+        return LikeRows(Sequences.from_lists(rows for rows, *_ in found), first, stop)
+
+    def _like_rows(self, winners: Int32s) -> tuple[Int64s, Int64s, Int64s]:
+        """Return the rows that match any of a set's winners, and where those of each winner start and end."""
+        self._used[winners] = True
+        free = ~self._used[self._rows]
+        self._used[winners] = False
+        cells = self._cells(winners)
+        free_before = np.concatenate(([0], np.cumsum(free)))
+        dataset = cells // self._per_dataset * self._per_dataset
+        first, stop = np.zeros(cells.size, np.int64), np.zeros(cells.size, np.int64)
+        for width in WIDTHS[:-1]:
+            begin = dataset + (cells - dataset) // width * width
+            end = np.minimum(begin + width, dataset + self._per_dataset)
+            start_row, stop_row = self._starts[begin], self._starts[end]
+            found = (stop == 0) & (free_before[stop_row] > free_before[start_row])
+            first[found], stop[found] = start_row[found], stop_row[found]
+        opened, closed = (np.bincount(ends, minlength=len(free_before)) for ends in (first, stop))
+        keep = free & (np.cumsum(opened - closed)[:-1] > 0)
+        kept_before = np.concatenate(([0], np.cumsum(keep)))
+        return self._rows[keep], kept_before[first], kept_before[stop]
 
 
 @compiled
 def _draw_like(
-    cells: Int64s,
-    rows: Int64s,
-    starts: Int64s,
-    per_dataset: int,
-    used: Bools,
-    random: np.random.Generator,
+    cells: Int64s, rows: Int64s, starts: Int64s, per_dataset: int, used: Bools, random: np.random.Generator,
     widths: Int64s,
-) -> Int64s:
+) -> Int64s:  # fmt: skip
     """Draw rows from the same cells or, if they have too few, from ever wider buckets of cells; mark them in `used`.
 
-    Args:
-        cells: the cells for which rows are needed, `[wanted]`.
-        rows, starts: cell i has the rows `rows[starts[i]:starts[i + 1]]`.
-        per_dataset: number of consecutive cells of one data set, one for each length from 0.
-        used: rows that must not be drawn, `[rows of the store]`.
-        random: the random generator that makes the draws.
-        widths: the widths of the buckets; each is a multiple of the previous one.
+    `cells [wanted]` are those for which rows are needed. Cell i has the rows `rows[starts[i]:starts[i + 1]]`, and a
+    data set has `per_dataset` consecutive cells, one for each length from 0. The width of each bucket is a multiple of
+    the previous one.
     """
     drawn = np.empty(cells.size, np.int64)
     n = 0
@@ -204,45 +189,3 @@ def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, d
         free = free[:-1]
         n += 1
     return n
-
-
-@compiled
-def _like_rows(
-    cells: Int64s, rows: Int64s, starts: Int64s, per_dataset: int, used: Bools, widths: Int64s
-) -> tuple[Int64s, Int64s, Int64s]:
-    """Return the rows that match any of the winners, in the order of `rows`, and where each winner's start and end.
-
-    Args:
-        cells: the cells of the winners, `[winners]`.
-        rows, starts, per_dataset: see `_draw_like`.
-        used: rows that must not match any winner, `[rows of the store]`.
-        widths: the widths of the buckets, ascending.
-    """
-    free = np.zeros(rows.size + 1, np.int64)
-    for index in range(rows.size):
-        free[index + 1] = free[index] + (not used[rows[index]])
-    first, stop = np.zeros(cells.size, np.int64), np.zeros(cells.size, np.int64)
-    wanted = np.zeros(rows.size + 1, np.int64)
-    for winner in range(cells.size):
-        dataset = cells[winner] // per_dataset * per_dataset
-        for width in widths:
-            begin = dataset + (cells[winner] - dataset) // width * width
-            end = min(begin + width, dataset + per_dataset)
-            if free[starts[end]] > free[starts[begin]]:
-                first[winner], stop[winner] = starts[begin], starts[end]
-                wanted[starts[begin]] += 1
-                wanted[starts[end]] -= 1
-                break
-    # The number of kept rows before each position. `first` and `stop` are finally given as such numbers.
-    kept = np.zeros(rows.size + 1, np.int64)
-    similar = np.empty(rows.size, np.int64)
-    open_now = 0
-    for index in range(rows.size):
-        open_now += wanted[index]
-        keep = open_now > 0 and not used[rows[index]]
-        if keep:
-            similar[kept[index]] = rows[index]
-        kept[index + 1] = kept[index] + keep
-    for winner in range(cells.size):
-        first[winner], stop[winner] = kept[first[winner]], kept[stop[winner]]
-    return similar[: kept[rows.size]], first, stop

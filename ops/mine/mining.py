@@ -25,12 +25,7 @@ class Mining:
     """The annotated sentences of a run, the kinds of patterns to mine, and the sets of sentences to mine them from.
 
     Args:
-        sentences: all annotated sentences.
-        neurons: the run's neurons.
         options: the options of `jobs.mine`, by name.
-        seed: the seed of every random draw.
-        draws: whether the sets of the held-out scores will be drawn. If so, and if the options request scores, the
-            baseline is sorted for these draws.
 
     Attributes:
         mined: the numbers of the neurons to mine, ascending: those that the options name, by default all.
@@ -38,12 +33,10 @@ class Mining:
         kinds: the kinds of patterns to mine, by their names in `patterns/`.
         half: the half of the documents to which each sentence belongs, 0 or 1, `[rows]` int8. Held-out scores are
             learned from one half and tested on the other.
-        held_out: draws the sets that are scored. It is None if no scores are requested or `draws` is false.
+        held_out: draws the sets that are scored; None if no scores are requested.
     """
 
-    def __init__(
-        self, sentences: SentenceStore, neurons: Neurons, options: Mapping[str, Any], seed: int, draws: bool = True
-    ) -> None:
+    def __init__(self, sentences: SentenceStore, neurons: Neurons, options: Mapping[str, Any], seed: int) -> None:
         self.sentences, self.neurons, self.options, self.seed = sentences, neurons, options, seed
         self.mined = neurons.named(options["units"])
         self.text = MiningView(
@@ -51,16 +44,13 @@ class Mining:
         )
         self.kinds = pattern_kinds(self.text, options)
         self.half = np.asarray(sentences.fold // HALF)
-        self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
+        self.held_out = None if options["no_scores"] else HeldOutSets(sentences, seed)
 
     def winners(self, store: Store, first: int, stop: int) -> WinnerSets:
         """Return the winners of a range of the mined neurons, as read from `topk/`, with ascending rows.
 
-        A range that starts beyond the last mined neuron stands for random sets, which are drawn and returned instead.
-
-        Args:
-            store: the run's folder.
-            first, stop: the range of indices into `mined`, from `first` up to but excluding `stop`.
+        The range is that of indices into `mined`. One that starts beyond the last mined neuron stands for random sets,
+        which are drawn and returned instead.
         """
         if first >= len(self.mined):
             return self._random_sets(store, first - len(self.mined), stop - len(self.mined))
@@ -80,21 +70,11 @@ class Mining:
         return WinnerSets(set_number(neurons[:, None], np.arange(len(POLES))).ravel(), sets)
 
     def winner_sets(self, number: Int64s, winners: Sequences) -> SentenceSets:
-        """Return the winners of neurons and poles as sets to mine.
-
-        Args:
-            number: the `set_number` of each neuron and pole. A set's own number is this number times `len(SETS)`.
-            winners: the rows of the winners of each neuron and pole.
-        """
+        """Return the winners of neurons and poles as sets to mine; a set's number is its `number` times `len(SETS)`."""
         return SentenceSets.gather(len(SETS) * number, winners, self.sentences)
 
     def drawn_sets(self, number: Int64s, drawn: Sequences) -> SentenceSets:
-        """Return the sets that `HeldOutSets.draw` drew for neurons and poles, or some sentences of each of them.
-
-        Args:
-            number: the `set_number` of each neuron and pole.
-            drawn: the rows of each of `SETS` for each neuron and pole.
-        """
+        """Return the sets that `HeldOutSets.draw` drew for neurons and poles, or some sentences of each of them."""
         numbers = (len(SETS) * number[:, None] + np.arange(len(SETS))).ravel()
         return SentenceSets.gather(numbers, drawn, self.sentences)
 

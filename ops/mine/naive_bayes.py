@@ -7,21 +7,24 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float64s, Int32s, Int64s
+from ops.arrays import Float64s, Int32s, Int64s, Integers
 from ops.compiled import compiled
 from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import from_keys, to_keys
+from ops.mine.held_out_sets import LikeRows
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.pattern_rows import pattern_findings
 from ops.mine.profile_rows import value_findings
 from ops.mine.properties import Profiler, Property
-from ops.mine.sentence_sets import SentenceSets
+from ops.mine.sentence_sets import SentenceSets, spans_within
 from ops.mine.value_counts import occurrences_of
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.statistics.association import place_in_group
+from ops.statistics.like_area import LikeArea, like_area
 
-TOP = 25
+TOP = 25  # maximum number of patterns of a kind, and of values of a property, for each set
+MOST_WANTED = 1_000_000  # sentences, counting repetitions, that are scored at once
 
 
 @dataclass(frozen=True)
@@ -49,38 +52,24 @@ class NaiveBayes:
 
     @classmethod
     def learn(
-        cls,
-        candidates: pa.Table,
-        kinds: Mapping[str, PatternKind],
-        baseline: Baseline,
-        sets: SentenceSets,
-        profiler: Profiler,
-        least: int,
-        half: int | None = None,
-        top: int = TOP,
-    ) -> Self:
+        cls, candidates: pa.Table, kinds: Mapping[str, PatternKind], baseline: Baseline, sets: SentenceSets,
+        profiler: Profiler, least: int, half: int | None = None,
+    ) -> Self:  # fmt: skip
         """Choose the strongest patterns of each kind and values of each property: those with the highest positive g2.
 
         Args:
             candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
-            kinds: the kinds of patterns that were mined.
             baseline: counts over the baseline from which the sets are learned.
-            sets: the sets' training sentences.
-            profiler: counts the properties.
             least: minimum number of sentences of a set with a pattern or value.
             half: the half of the documents, 0 or 1, to which `baseline` and `sets` are limited; None if they are not.
-            top: maximum number of patterns of a kind, and of values of a property, for each set.
         """
-        patterns = [strongest_patterns(candidates, kind, baseline, sets, least, half, top) for kind in kinds.values()]
-        return cls([*patterns, *strongest_values(profiler, baseline, sets, least, top)])
+        patterns = [strongest_patterns(candidates, kind, baseline, sets, least, half) for kind in kinds.values()]
+        return cls([*patterns, *strongest_values(profiler, baseline, sets, least)])
 
     def evidence(self, first: int, rows: Int64s, wanted: Sequences) -> Float64s:
         """Return the evidence that sentences belong to sets: the sum of the weights of the set's features they have.
 
-        Args:
-            first: the index of the first set.
-            rows: the rows of the sentences.
-            wanted: for each set from the first one on, the requested sentences, as indices into `rows`.
+        `wanted` are, for each set from the one with index `first` on, the requested sentences, as indices into `rows`.
         """
         evidence, total = np.zeros(len(wanted.items)), np.zeros(len(rows))
         for features in self.features:
@@ -97,13 +86,7 @@ class NaiveBayes:
 
 
 def strongest_patterns(
-    candidates: pa.Table,
-    kind: PatternKind,
-    baseline: Baseline,
-    sets: SentenceSets,
-    least: int,
-    half: int | None = None,
-    top: int = TOP,
+    candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, least: int, half: int | None = None
 ) -> Features:
     """Return the features that are patterns of one kind. Their weights are added up in the order of their ranks."""
     owners, patterns, lifts = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
@@ -112,7 +95,7 @@ def strongest_patterns(
         order = preferred[
             np.lexsort([-column[preferred] for column in (findings.support, findings.g2, -findings.set_of)])
         ]
-        strongest = order[place_in_group(findings.set_of[order]) < top]
+        strongest = order[place_in_group(findings.set_of[order]) < TOP]
         owners.append(findings.set_of[strongest])
         patterns.append(chosen.patterns.take(findings.item[strongest]))
         lifts.append(findings.lift[strongest])
@@ -125,9 +108,7 @@ def strongest_patterns(
     return Features(Sequences(np.asarray(keys.indices), offsets), np.log(np.concatenate(lifts)), of_rows)
 
 
-def strongest_values(
-    profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int, top: int = TOP
-) -> Iterator[Features]:
+def strongest_values(profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int) -> Iterator[Features]:
     """Yield the features that are values of properties, except nuisance, by property.
 
     The weights of a property's values are added up in the order of the values.
@@ -137,7 +118,7 @@ def strongest_values(
         if not own.is_feature or own.is_nuisance:
             continue
         findings = value_findings(own, selection, sets, counts, max(least, 1))
-        findings = findings.take((place_in_group(findings.set_of) < top) & (findings.g2 > 0))
+        findings = findings.take((place_in_group(findings.set_of) < TOP) & (findings.g2 > 0))
         findings = findings.take(np.lexsort((findings.item, findings.set_of)))
         offsets = np.searchsorted(findings.set_of, np.arange(len(sets) + 1))
 
@@ -147,18 +128,36 @@ def strongest_values(
         yield Features(Sequences(findings.item.astype(np.int32), offsets), np.log(findings.lift), of_rows)
 
 
+def score_sets(classifier: NaiveBayes, held_out: Sequences, others: LikeRows, documents: Integers) -> list[LikeArea]:
+    """Return, for each set, the area under the ROC curve of its held-out sentences against similar other sentences.
+
+    Sentences are ranked by their evidence for the set (see `NaiveBayes.evidence`).
+
+    Args:
+        classifier: the classifier of all sets, learned from their training sentences.
+        held_out: the rows of each set's held-out sentences, which were not used for learning.
+        others: similar rows outside each set, from which the held-out sentences are distinguished.
+    """
+    areas: list[LikeArea] = []
+    for start, stop in spans_within(held_out.offsets + others.rows.offsets, MOST_WANTED):
+        sides = []
+        for sets in (held_out, others.rows):
+            some = sets.take(np.arange(start, stop))
+            rows, items = np.unique(some.items, return_inverse=True)
+            wanted = Sequences(items.astype(np.int32), some.offsets)
+            columns = classifier.evidence(start, rows.astype(np.int64), wanted), np.asarray(documents)[some.items]
+            sides += [np.split(column, some.offsets[1:-1]) for column in columns]
+        for number, (above, of_above, below, of_below) in enumerate(zip(*sides, strict=True), start):
+            winners = slice(*held_out.offsets[number : number + 2])
+            areas.append(like_area(above, below, others.first[winners], others.stop[winners], of_above, of_below))
+    return areas
+
+
 @compiled
 def _add_evidence(
-    feature: Int64s,
-    starts: Int64s,
-    weights: Float64s,
-    sentences: Int32s,
-    offsets: Int64s,
-    wanted: Int32s,
-    wanted_starts: Int64s,
-    total: Float64s,
-    evidence: Float64s,
-) -> None:
+    feature: Int64s, starts: Int64s, weights: Float64s, sentences: Int32s, offsets: Int64s, wanted: Int32s,
+    wanted_starts: Int64s, total: Float64s, evidence: Float64s,
+) -> None:  # fmt: skip
     """Add up each set's weights for each sentence, in the order of the set's features.
 
     `total [sentences]` is scratch space and must be zero.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ops.arrays import Float64s, Int64s, Integers
+from ops.arrays import Int64s, Integers
 from ops.patterns.sequences import Sequences
 
 NULL_SETS = 120  # identifies the draw, so that no other draw shares its random stream
@@ -19,7 +19,6 @@ def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: In
         like: the rows of several sets of winners. All random sets have the mean size of these sets. The second random
             sets also match their mean number of documents.
         number: the numbers of the sets' neurons, distinct, `[n]`.
-        seed: the seed of all draws.
 
     Returns:
         The rows of each set, `[2 n]`.
@@ -32,8 +31,7 @@ def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: In
     for neuron in number.tolist():
         random = np.random.default_rng([seed, NULL_SETS, neuron])
         sets += [uniform_set(len(baseline), size, random), document_set(codes, size, effect, random)]
-    rows = baseline[np.concatenate([np.zeros(0, np.int64), *sets])].astype(np.int32)
-    return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
+    return Sequences.from_lists(baseline[own] for own in sets)
 
 
 def uniform_set(sentences: int, size: int, random: np.random.Generator) -> Int64s:
@@ -52,23 +50,20 @@ def document_set(documents: Integers, size: int, effect: float, random: np.rando
         documents: the code of each sentence's document, counted from 0, `[sentences]`.
         size: number of sentences in the set; if there are fewer, all are returned.
         effect: standard deviation of the document's part, relative to that of a sentence's own part.
-        random: the random generator that makes the draws.
     """
     if size >= len(documents):
         return np.arange(len(documents), dtype=np.int64)
-    return np.sort(np.argpartition(-_scores(documents, effect, random), size)[:size]).astype(np.int64)
+    scores = random.normal(size=len(documents))
+    if effect:
+        scores += effect * random.normal(size=int(documents.max(initial=-1)) + 1)[documents]
+    return np.sort(np.argpartition(-scores, size)[:size]).astype(np.int64)
 
 
 def effect_of_documents(documents: Integers, size: int, wanted: float, random: np.random.Generator) -> float:
     """Return the effect at which the sets of `document_set` have about the desired number of documents.
 
-    The effect is 0 if uniform sets do not have more documents than desired. It has an upper bound, which is reached if
-    no set can have so few documents.
-
-    Args:
-        documents, size: the arguments of `document_set`.
-        wanted: desired number of documents of a set.
-        random: the random generator that makes the draws.
+    The desired number is `wanted`; the other arguments are those of `document_set`. The effect is 0 if uniform sets do
+    not have more documents. It has an upper bound, which is reached if no set can have so few.
     """
 
     def documents_at(effect: float) -> float:
@@ -83,10 +78,3 @@ def effect_of_documents(documents: Integers, size: int, wanted: float, random: n
         middle = (low + high) / 2 if high < 2 else float(np.sqrt(max(low, 0.25) * high))
         low, high = (middle, high) if documents_at(middle) > wanted else (low, middle)
     return (low + high) / 2
-
-
-def _scores(documents: Integers, effect: float, random: np.random.Generator) -> Float64s:
-    scores = random.normal(size=len(documents))
-    if effect:
-        scores += effect * random.normal(size=int(documents.max(initial=-1)) + 1)[documents]
-    return scores

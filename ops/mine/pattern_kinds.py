@@ -29,11 +29,9 @@ class SequenceKind:
 
     Attributes:
         name: the kind's name in `patterns/`, `word` or `tag`.
-        view: the sentences.
         min_support: the minimum share of the winners that must contain a pattern.
         max_length: maximum number of items of a pattern.
         max_gap: maximum number of items between two neighbouring items of a pattern.
-        engine: the option of `mine`.
     """
 
     name: str

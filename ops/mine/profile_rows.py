@@ -13,22 +13,14 @@ from ops.patterns.mined import COUNTS
 from ops.statistics.association import place_in_group
 from ops.statistics.design_effect import expected_effects
 
-MAX_VALUES = 200
+MAX_VALUES = 200  # of a property whose rare values are omitted, for each set
 
 
-def profile_rows(
-    profiler: Profiler, baseline: Baseline, sets: SentenceSets, min_count: int, max_values: int = MAX_VALUES
-) -> tuple[Int64s, pa.Table]:
+def profile_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets, min_count: int) -> tuple[Int64s, pa.Table]:
     """Return the profiles of sets of winners, sorted by set, property and rank.
 
-    The result is the index of each row's set, and all columns of `profiles/` except those of the neuron.
-
-    Args:
-        profiler: counts the properties.
-        baseline: the baseline's counts.
-        sets: the sets.
-        min_count: minimum number of winners with a value, for a property whose rare values are omitted.
-        max_values: maximum number of values of such a property for each set.
+    The result is the index of each row's set, and all columns of `profiles/` except those of the neuron. Of a property
+    whose rare values are omitted, at least `min_count` winners have a value.
     """
     selection = profiler.select(sets.rows)
     owners, tables = [], []
@@ -38,7 +30,7 @@ def profile_rows(
         q, rank = rates(findings, least), place_in_group(findings.set_of)
         if property_.rare_left_out:
             # Rates are computed over all values that enough winners have, before the cap.
-            first = rank < max_values
+            first = rank < MAX_VALUES
             findings, q, rank = findings.take(first), q[first], rank[first]
         used, which = np.unique(findings.item, return_inverse=True)
         texts = pa.array([property_.values[value] for value in used], pa.string()).take(pa.array(which))
@@ -57,13 +49,6 @@ def value_findings(
 
     If `least` is 0, return all values that the set or the baseline has. A set to which the property does not apply gets
     none.
-
-    Args:
-        property_: the property.
-        selection: the sentences of all sets.
-        sets: the sets.
-        baseline: the property's counts over the baseline.
-        least: the minimum count of a value.
     """
     n_values = len(property_.values)
     counted = count_in_sets(

@@ -10,7 +10,7 @@ from ops.arrays import Bools, Int32s, Int64s, Integers
 from ops.forms.annotated import Annotated, Vocabulary
 from ops.forms.clauses import Clauses
 from ops.forms.forms import NAMES, NEED_TAGS, Forms
-from ops.mine.value_counts import ValueCounts, count_in_sets, count_support, distinct_values
+from ops.mine.value_counts import ValueCounts, count_in_sets, distinct_values
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
@@ -20,19 +20,11 @@ from ops.sentences.mining_view import MiningView
 class Selection:
     """Some of the sentences, `[sentences]`. Columns that several properties use are read only once.
 
-    Args:
-        view: all sentences, as mining sees them.
-        rows: the rows of the selected sentences.
-        class_of: the class of each tag as an index into `TAG_CLASSES`, followed by -1, the class of `NO_TAG`.
-        forms: the forms of the corpus.
+    `class_of` is the class of each tag as an index into `TAG_CLASSES`, followed by -1, the class of `NO_TAG`.
     """
 
     def __init__(self, view: MiningView, rows: Int64s, class_of: Int32s, forms: Forms) -> None:
         self.view, self.rows, self._class_of, self._forms = view, rows, class_of, forms
-
-    def take(self, column: Int32s) -> Int32s:
-        """Return the entries of the selected sentences in a column of all rows."""
-        return column[self.rows]
 
     @cached_property
     def lengths(self) -> Int64s:
@@ -54,12 +46,6 @@ class Selection:
         words, tags, is_mark = self.items
         return words.where(~is_mark & (self._class_of[tags.items] == TAG_CLASSES.index(name)))
 
-    @property
-    def marks(self) -> Sequences:
-        """The punctuation marks of each sentence, as words."""
-        words, _, is_mark = self.items
-        return words.where(is_mark)
-
     def count_of(self, name: str) -> Int64s:
         """Return how many tags of one tag class each sentence has."""
         return self.tag_classes.where(self.tag_classes.items == TAG_CLASSES.index(name)).lengths
@@ -78,10 +64,6 @@ class Selection:
         top[has_top] = forest.label[below_root[has_top]]
         return self._forms.clauses(Annotated(self.view.store.words(self.rows), tags.items, is_mark, top))
 
-    def form(self, name: str) -> Sequences:
-        """Return the values of one of the properties `ops.forms.forms.NAMES` in each sentence."""
-        return self._forms.codes(name, self.clauses)
-
 
 @dataclass(frozen=True)
 class Property:
@@ -89,7 +71,6 @@ class Property:
 
     Attributes:
         name: the property's name in `profiles/`.
-        values: the names of its values.
         codes: a function that returns the values of each sentence as indices into `values`, each repeated as often as
             it counts.
         every_sentence: whether counts are out of all sentences, and not out of all values that the sentences have.
@@ -112,13 +93,9 @@ class Property:
 
 
 def one_value(
-    name: str,
-    values: Sequence[str],
-    codes: Callable[[Selection], Integers],
-    *,
-    rare_left_out: bool = False,
+    name: str, values: Sequence[str], codes: Callable[[Selection], Integers], rare_left_out: bool = False,
     is_nuisance: bool = False,
-) -> Property:
+) -> Property:  # fmt: skip
     """Return a property with at most one value for each sentence; code -1 means none."""
 
     def sequences(selection: Selection) -> Sequences:
@@ -139,9 +116,7 @@ def values_within(name: str, values: Sequence[str], codes: Callable[[Selection],
 
 
 class Profiler:
-    """Counts the properties of sentences.
-
-    These properties are counted:
+    """Counts the properties of sentences:
 
     - `dataset` and each metadata key: sentences, among those that have the key.
     - `words_per_sentence`: sentences, by length.
@@ -150,7 +125,6 @@ class Profiler:
     - the properties of `ops.forms.forms.Forms`: sentences that have the form.
 
     Args:
-        view: the sentences, as mining sees them.
         nuisance: the metadata keys that are nuisance, as data set and length always are. All others are labels.
 
     Attributes:
@@ -174,9 +148,7 @@ class Profiler:
         """Yield all properties. One more entry here adds a property to profiles, baseline counts and held-out areas."""
         store = self.view.store
         of_sentences = [
-            one_value(
-                "dataset", store.names["dataset"], partial(Selection.take, column=store.dataset), is_nuisance=True
-            ),
+            one_value("dataset", store.names["dataset"], lambda s: store.dataset[s.rows], is_nuisance=True),
             one_value(
                 "words_per_sentence", [str(n) for n in range(store.longest + 1)], lambda s: s.lengths, is_nuisance=True
             ),
@@ -190,43 +162,42 @@ class Profiler:
             ),
         ]
         # Punctuation marks are recognised without tags.
-        marks = values_within("punctuation", self.view.word_names, lambda s: s.marks)
+        marks = values_within("punctuation", self.view.word_names, lambda s: s.items[0].where(s.items[2]))
         yield from of_sentences
         if store.has["tags"]:
             yield from of_tags
         yield marks
         for name in NAMES:
             if store.has["tags"] or name not in NEED_TAGS:
-                yield self._form(name)
+
+                def of_form(selection: Selection, name: str = name) -> Sequences:
+                    return self._forms.codes(name, selection.clauses)
+
+                yield Property(
+                    name, self._forms.values(name), of_form, every_sentence=True, is_feature=False, rare_left_out=True,
+                    is_form=True,
+                )  # fmt: skip
         taken = {known.name for known in (*of_sentences, *of_tags, marks)} | set(NAMES)
         for key, (values, codes) in store.meta.items():
             name = f"meta:{key}" if key in taken else key
-            column, is_nuisance = partial(Selection.take, column=codes), key in self._nuisance
-            yield one_value(name, values, column, rare_left_out=True, is_nuisance=is_nuisance)
 
-    def _form(self, name: str) -> Property:
-        codes, values = partial(Selection.form, name=name), self._forms.values(name)
-        return Property(name, values, codes, every_sentence=True, is_feature=False, rare_left_out=True, is_form=True)
+            def of_rows(selection: Selection, codes: Int32s = codes) -> Int32s:
+                return codes[selection.rows]
+
+            yield one_value(name, values, of_rows, rare_left_out=True, is_nuisance=key in self._nuisance)
 
     def select(self, rows: Int64s) -> Selection:
         """Return a selection of the sentences, over which properties can be counted."""
         return Selection(self.view, rows, self._class_of, self._forms)
 
     def count(self, rows: Int64s) -> list[ValueCounts]:
-        """Count every property over these rows as one set, in the order of `properties`.
-
-        For a property whose rare values are omitted, documents are ignored.
-        """
+        """Count every property over these rows as one set, in the order of `properties`."""
         selection = self.select(rows)
         every = Sequences.of_all(len(rows)), np.zeros(len(rows), bool), self.view.store.doc[rows]
-
-        def counts(known: Property) -> ValueCounts:
-            codes = known.codes(selection)
-            if known.rare_left_out:
-                return count_support(codes, known.every_sentence)
-            return count_in_sets(codes, *every, len(known.values), known.every_sentence)
-
-        return list(map(counts, self.properties))
+        return [
+            count_in_sets(known.codes(selection), *every, len(known.values), known.every_sentence)
+            for known in self.properties
+        ]
 
     def sums(self, rows: Int64s) -> dict[str, Sums]:
         """Return the sums over these rows from which means are computed, by name.

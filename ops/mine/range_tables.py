@@ -1,26 +1,25 @@
 """The rows of a range of neurons in every table of `mine`: mined patterns compared with the baseline."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 
+from ops import schema
 from ops.arrays import Int64s
-from ops.mine.baseline_counts import read_baselines
+from ops.mine.baseline_counts import Baseline, read_baselines
 from ops.mine.findings import without_neuron
 from ops.mine.held_out_sets import OTHERS, SETS, Matcher
-from ops.mine.mean_rows import mean_rows
 from ops.mine.mining import Mining
-from ops.mine.naive_bayes import NaiveBayes
+from ops.mine.naive_bayes import NaiveBayes, score_sets
 from ops.mine.pattern_rows import pattern_rows
 from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
-from ops.mine.score_sets import score_sets
-from ops.mine.sentence_sets import row_groups
+from ops.mine.sentence_sets import SentenceSets, row_groups, sums_of_sets
 from ops.patterns.sequences import Sequences
+from ops.reducers.integer_sums import Sums
 from ops.sampling import draw
-from ops.schema import group_rows, schema, table
 from ops.statistics.like_area import LikeArea, intervals, pooled
 from ops.topk.neurons import POLES, neuron_and_pole
 
@@ -29,19 +28,10 @@ COLUMNS = (("auc", None), ("matched_auc", "matched"), ("random_auc", "random"), 
 MAX_OTHERS = 10_000  # of each half of the documents
 
 
-class HalfScores(NamedTuple):
-    """The scores of one half of the sets: the area of each set, and the winners and others of each neuron and pole."""
-
-    areas: list[LikeArea]
-    sizes: Int64s
-
-
 class RangeTables:
     """Compares the candidates and properties of one range of neurons at a time with the baseline.
 
-    Args:
-        mining: the sentences and the options.
-        union, totals: the candidates of all ranges, and the counts of the baseline (see `read_baselines`).
+    `union` are the candidates of all ranges, and `totals` the counts of the baseline (see `read_baselines`).
     """
 
     def __init__(self, mining: Mining, union: pa.Table, totals: pa.Table) -> None:
@@ -52,9 +42,7 @@ class RangeTables:
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
         """Yield the name of each table, and its row groups, none of which splits a neuron. Requested scores come last.
 
-        Args:
-            candidates: the result of `Mining.candidates` for this range.
-            number, winners: the result of `Mining.winners` for this range.
+        The arguments are the results of `Mining.candidates` and `Mining.winners` for this range.
         """
         sets, o = self.mining.winner_sets(number, winners), self.mining.options
         floor, filters = o["min_count"], (o["productivity"], o["max_patterns"])
@@ -75,17 +63,22 @@ class RangeTables:
         Each half of a set is scored by what was learned from its other half, and the scores of both are pooled.
         """
         halves = [self.half_scores(candidates, number, drawn, half) for half in range(len(self.halves))]
-        areas = [pooled(both) for both in zip(*(half.areas for half in halves), strict=True)]
-        sizes = np.sum([half.sizes for half in halves], 0).tolist()
+        areas = [pooled(both) for both in zip(*(of_half for of_half, _ in halves), strict=True)]
+        sizes = np.sum([of_half for _, of_half in halves], 0).tolist()
         rows = [dict(zip(("n_winners", "n_baseline"), size, strict=True)) for size in sizes]
         for i, row in enumerate(rows):
             of_sets, excess = intervals(areas[i * len(SETS) : (i + 1) * len(SETS)])
             for names, interval in zip(COLUMNS, (*of_sets, excess), strict=True):
                 row |= interval.columns(*names)
-        return table(without_neuron("scores"), rows)
+        return schema.table(without_neuron("scores"), rows)
 
-    def half_scores(self, candidates: pa.Table, number: Int64s, drawn: Sequences, half: int) -> HalfScores:
-        """Score one half of the sets by the patterns and values of the other half."""
+    def half_scores(
+        self, candidates: pa.Table, number: Int64s, drawn: Sequences, half: int
+    ) -> tuple[list[LikeArea], Int64s]:
+        """Score one half of the sets by the patterns and values of the other half.
+
+        Return the area of each set, and the number of winners and others of each neuron and pole, `[n, 2]`.
+        """
         mining, floor, learned = self.mining, self.mining.options["min_count"], 1 - half
         sets = mining.drawn_sets(number, drawn.where(mining.half[drawn.items] == learned))
         training = self.halves[learned]
@@ -93,7 +86,7 @@ class RangeTables:
         tested = drawn.where(mining.half[drawn.items] == half)
         others = self.others[half].similar(tested)
         sizes = np.stack([tested.lengths[:: len(SETS)], others.rows.lengths[:: len(SETS)]], 1)
-        return HalfScores(score_sets(classifier, tested, others, mining.sentences.doc), sizes)
+        return score_sets(classifier, tested, others, mining.sentences.doc), sizes
 
     def _others(self, half: int) -> Matcher:
         """Return what finds baseline sentences of one half of the documents to compare winners with."""
@@ -109,4 +102,24 @@ class RangeTables:
         columns = {"layer": layer, "unit": unit, "pole": pa.array(POLES).take(pole)}
         for column, values in columns.items():
             rows = rows.append_column(column, pa.array(values))
-        return row_groups(rows.select(schema(name).names), neuron, group_rows(name))
+        return row_groups(rows.select(schema.schema(name).names), neuron, schema.group_rows(name))
+
+
+def mean_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets) -> tuple[Int64s, pa.Table]:
+    """Return the means of sets of winners, sorted by set and property.
+
+    The result is the index of each row's set, and all columns of `means/` except those of the neuron.
+    """
+    selection, rows = profiler.select(sets.rows), []
+    for name in sorted(profiler.numbers):
+        numbers = np.asarray(profiler.numbers[name](selection), np.int64)
+        winners, shared = (
+            np.stack([sums_of_sets(counted * numbers**power, sets.members) for power in range(3)], 1).tolist()
+            for counted in (1, sets.in_baseline)
+        )
+        for number, (own, inside) in enumerate(zip(winners, shared, strict=True)):
+            mine, other = Sums(*own), baseline.sums[name].without(Sums(*inside))
+            row = {"set": number, "property": name, "n": mine.n, "mean": mine.mean, "std": mine.std}
+            rows.append(row | {"baseline_mean": other.mean, "baseline_std": other.std})
+    rows.sort(key=itemgetter("set"))
+    return np.array([row["set"] for row in rows], np.int64), schema.table(without_neuron("means"), rows)

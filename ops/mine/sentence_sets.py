@@ -40,14 +40,9 @@ class SentenceSets:
         """Return sets that are given as rows of the store, ascending in each."""
         rows, places = np.unique(sets.items, return_inverse=True)
         members = Sequences(places.astype(np.int32), sets.offsets)
-        return cls(
-            number,
-            rows.astype(np.int64),
-            members,
-            np.asarray(store.baseline[rows], bool),
-            np.asarray(store.fold[rows] < HALF),
-            np.asarray(store.doc[rows], np.int32),
-        )
+        baseline, first_half = np.asarray(store.baseline[rows], bool), np.asarray(store.fold[rows] < HALF)
+        documents = np.asarray(store.doc[rows], np.int32)
+        return cls(number, rows.astype(np.int64), members, baseline, first_half, documents)
 
     def __len__(self) -> int:
         return len(self.number)

@@ -7,7 +7,7 @@ import numpy as np
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.mine.sentence_sets import sums_of_sets
-from ops.patterns.mined import COLUMNS, COUNTS, KEPT, SUPPORT, Records, as_counts, by_document, count_once, longer
+from ops.patterns.mined import COLUMNS, KEPT, SUPPORT, Records, as_counts, by_document, count_once, longer
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 
@@ -43,7 +43,6 @@ def count_in_sets(
         sets: the members of each set, as indices of sentences.
         marked: the sentences that are also counted separately, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
-        n_values: number of values.
         every_sentence: whether the total is the number of sentences, and not the number of all their values.
     """
     # numpy's zeros cost nothing until touched, which matters if millions of words are known but few occur.
@@ -56,18 +55,6 @@ def count_in_sets(
     totals = (sums_of_sets(of_each, sets), sums_of_sets(of_each * marked, sets), *sizes.T.copy())
     set_of = np.repeat(np.arange(len(sets)), np.diff(entries))
     return ValueCounts(set_of, columns[:, 0].copy(), as_counts(columns[:, 1:]), *totals)
-
-
-def count_support(values: Sequences, every_sentence: bool) -> ValueCounts:
-    """Count values in one set of all sentences, without marks and documents, given the arguments of `count_in_sets`.
-
-    The time does not depend on the number of values that do not occur.
-    """
-    value, support = np.unique(values.items, return_counts=True)
-    counts, none = np.zeros(len(value), COUNTS), np.zeros(1, np.int64)
-    counts["support"] = support
-    n = np.array([len(values) if every_sentence else len(values.items)])
-    return ValueCounts(np.zeros(len(value), np.int64), value.astype(np.int64), counts, n, none, none, none)
 
 
 def distinct_values(values: Sequences, n_values: int) -> Sequences:
@@ -99,15 +86,9 @@ def _is_first(items: Int32s, offsets: Int64s, last: Int32s) -> Bools:
 
 @compiled
 def _count_in_sets(
-    items: Int32s,
-    offsets: Int64s,
-    members: Int32s,
-    starts: Int64s,
-    marked: Bools,
-    documents: Int32s,
-    of_each: Int64s,
+    items: Int32s, offsets: Int64s, members: Int32s, starts: Int64s, marked: Bools, documents: Int32s, of_each: Int64s,
     of_value: Int64s,
-) -> tuple[Int64s, Int64s, Int64s]:
+) -> tuple[Int64s, Int64s, Int64s]:  # fmt: skip
     """Return each set's first entry, each entry's value and counts `[entries, 8]`, and the sets' documents `[sets, 2]`.
 
     The members of a document must be adjacent. `of_value [n_values, 10]` is scratch space that must be zero, and is

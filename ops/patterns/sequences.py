@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ops.arrays import Int32s, Int64s
+from ops.arrays import Int32s, Int64s, Integers
 from ops.compiled import compiled
 
 
@@ -30,14 +30,10 @@ class Sequences:
             raise ValueError("sequences: offsets must begin with 0 and end with the number of items")
 
     @classmethod
-    def from_lists(cls, lists: Iterable[Sequence[int]]) -> Self:
-        """Return the sequences of the lists, in their order."""
-        lengths = [0]
-        items: list[int] = []
-        for row in lists:
-            items.extend(row)
-            lengths.append(len(row))
-        return cls(np.array(items, dtype=np.int32), np.cumsum(lengths, dtype=np.int64))
+    def from_lists(cls, lists: Iterable[Sequence[int] | Integers]) -> Self:
+        """Return the sequences of the lists or arrays, in their order."""
+        rows = [np.asarray(row, np.int32) for row in lists]
+        return cls(np.concatenate([np.zeros(0, np.int32), *rows]), np.cumsum([0, *map(len, rows)], dtype=np.int64))
 
     @classmethod
     def of_all(cls, n: int) -> Self:

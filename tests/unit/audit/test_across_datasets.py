@@ -1,7 +1,7 @@
 import math
 from itertools import product
 
-from ops.audit.across_datasets import VERDICTS, verdict
+from ops.audit.audit_rows import VERDICTS, verdict
 
 
 def test_the_rules_in_their_order() -> None:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.audit.dataset_winners import read_dataset_winners
+from ops.audit.audited_neurons import read_dataset_winners
 from ops.schema import schema
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons

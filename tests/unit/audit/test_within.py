@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ops.arrays import Float64s
-from ops.audit.within import WithinParts
+from ops.audit.audited_neurons import WithinParts
 
 
 def eta_squared(values: Float64s, part: np.ndarray) -> float:

@@ -27,9 +27,10 @@ def test_planted_clusters_leave_their_own_spread_alone() -> None:
     assert squared_error(points, np.ones(200, np.int64), 5, 0) == pytest.approx(spread, rel=1e-5)
 
 
-def test_of_many_points_some_at_a_time_come_close() -> None:
+def test_of_many_points_some_at_a_time_come_close(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = squared_error(POINTS, TIMES, 8, 0)
-    assert squared_error(POINTS, TIMES, 8, 0, most_at_once=10) == pytest.approx(exact, rel=0.1)
+    monkeypatch.setattr("ops.compare.diversity.MOST_AT_ONCE", 10)
+    assert squared_error(POINTS, TIMES, 8, 0) == pytest.approx(exact, rel=0.1)
 
 
 def test_rows_of_winners_that_are_more_alike_than_uniform_sentences() -> None:

@@ -7,6 +7,7 @@ from scipy.stats import spearmanr, t
 
 from ops import schema
 from ops.compare.model_shift import (
+    BEYOND,
     jaccards,
     layer_distances,
     rank_correlations,
@@ -58,11 +59,10 @@ def test_jaccards_are_those_of_sets() -> None:
     sets[1][2] = sets[0][2]
     sets[0][4] = sets[1][4] = set()
 
-    def pairs(found: list[set[int]]) -> tuple[np.ndarray, np.ndarray]:
-        owner = [i for i, own in enumerate(found) for _ in own]
-        return np.array(owner), np.array([w for own in found for w in own])
+    def numbers(found: list[set[int]]) -> np.ndarray:
+        return np.array([i * BEYOND + winner for i, own in enumerate(found) for winner in own])
 
-    found = jaccards(pairs(sets[0]), pairs(sets[1]), 6)
+    found = jaccards(numbers(sets[0]), numbers(sets[1]), 6)
     for i, (a, b) in enumerate(zip(*sets, strict=True)):
         if i == 4:
             assert np.isnan(found[i])

@@ -3,7 +3,6 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from ops.contrast.permutations import Permutations
-from ops.contrast.units import centred_ranks
 from tests.unit.contrast.small import contrast
 
 UNITS = 5
@@ -14,7 +13,7 @@ def test_distances_are_those_of_areas_of_permuted_labels(by_document: bool) -> N
     one = contrast(by_document=by_document)
     values = np.random.default_rng(2).normal(size=(300, UNITS)).round(1)  # with ties
     permutations = Permutations.of(one, 7)
-    own, largest = permutations.standardised(centred_ranks(values), 60)
+    own, largest = permutations.standardised(values, 60)
     labels = np.concatenate(list(permutations.drawn(60)))[:, permutations.items]
     areas = np.array([[roc_auc_score(row > 0.5, values[:, u]) for u in range(UNITS)] for row in labels])
     observed = np.array([roc_auc_score(one.is_a, values[:, u]) for u in range(UNITS)])
@@ -54,5 +53,5 @@ def test_a_unit_that_follows_the_data_set_is_not_far_from_chance() -> None:
     confounded = type(one)(one.group, one.rows, is_a, one.documents, one.datasets, one.lengths, one.folds)
     values = (one.datasets + random.normal(0, 0.3, 600))[:, None]
     assert roc_auc_score(is_a, values[:, 0]) > 0.7
-    distance, _ = Permutations.of(confounded, 0).standardised(centred_ranks(values), 200)
+    distance, _ = Permutations.of(confounded, 0).standardised(values, 200)
     assert abs(distance[0]) < 3

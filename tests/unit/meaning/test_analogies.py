@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from ops.errors import InputError
-from ops.meaning.analogies import ANSWERS, RULES, Analogies, answers, judge, read_analogies
-from ops.meaning.analogy_intervals import AnalogyBootstrap
+from ops.meaning.analogies import ANSWERS, RULES, Analogies, AnalogyBootstrap, answers, judge, read_analogies
 from ops.meaning.spaces import Space, make_space, nearest, neighbour_rows
 
 RNG = np.random.default_rng(5)

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from ops.errors import InputError
-from ops.meaning.hashed_sentences import Drawn, labelled
-from ops.meaning.hashing import HashedStates, methods_and_sizes
+from ops.meaning.hashing import Drawn, HashedStates, labelled, methods_and_sizes
 
 N, WIDTH = 300, 6
 

@@ -23,7 +23,7 @@ def test_intervals_are_those_of_a_bootstrap_over_documents() -> None:
     truth = (RNG.random(len(documents)) < 0.2).astype(np.int64)
     hard = RNG.random(40)[np.unique(documents, return_inverse=True)[1]]
     answers = np.where(RNG.random(len(truth)) < hard, truth, 1 - truth)
-    row = AnswerScores(truth, documents, 0).columns(answers)
+    row = AnswerScores(documents, 0).columns(answers, truth)
     assert (row["n_test"], row["documents"]) == (len(truth), 40)
     assert row["correct"] == (answers == truth).sum()
     assert row["accuracy"] == pytest.approx((answers == truth).mean())
@@ -35,7 +35,7 @@ def test_intervals_are_those_of_a_bootstrap_over_documents() -> None:
 
 def test_the_most_frequent_word_alone_has_a_balanced_accuracy_of_one_over_the_words() -> None:
     truth = np.array([0] * 90 + [1] * 6 + [3] * 4)
-    row = AnswerScores(truth, np.arange(100).astype(np.uint64), 0).columns(np.zeros(100, np.int64))
+    row = AnswerScores(np.arange(100).astype(np.uint64), 0).columns(np.zeros(100, np.int64), truth)
     assert row["accuracy"] == pytest.approx(0.9)
     assert row["balanced_accuracy"] == pytest.approx(1 / 3)
     # A resample may lack one of the rare words, but not more.
@@ -45,10 +45,10 @@ def test_the_most_frequent_word_alone_has_a_balanced_accuracy_of_one_over_the_wo
 def test_labels_in_another_order_have_their_own_balance_and_draws_are_seeded() -> None:
     truth, documents = RNG.integers(0, 3, 60), RNG.integers(0, 9, 60).astype(np.uint64)
     answers, other = RNG.integers(0, 3, 60), RNG.permutation(truth)
-    row = AnswerScores(truth, documents, 0).columns(answers, other)
+    row = AnswerScores(documents, 0).columns(answers, other)
     assert row["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(other, answers))
-    assert row == AnswerScores(truth, documents, 0).columns(answers, other)
-    assert row != AnswerScores(truth, documents, 1).columns(answers, other)
-    one = AnswerScores(np.array([0, 1] * 20), np.zeros(40, np.uint64), 0).columns(np.zeros(40, np.int64))
+    assert row == AnswerScores(documents, 0).columns(answers, other)
+    assert row != AnswerScores(documents, 1).columns(answers, other)
+    one = AnswerScores(np.zeros(40, np.uint64), 0).columns(np.zeros(40, np.int64), np.array([0, 1] * 20))
     assert one["documents"] == 1
     assert one["high"] - one["low"] > 0.9, "one document shows no spread"

@@ -7,8 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.errors import InputError
-from ops.meaning.contexts import ContextCounter
-from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words, read_context_words
+from ops.meaning.vocabulary import (
+    ContextCounter,
+    Vocabulary,
+    add_counts,
+    choose,
+    count_words,
+    read_context_words,
+)
 from ops.meaning.words import split_words
 
 

@@ -2,8 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.meaning.analogies import Analogies, judge
-from ops.meaning.analogy_intervals import AnalogyBootstrap
+from ops.meaning.analogies import Analogies, AnalogyBootstrap, judge
 from ops.meaning.figures import PAIRS, analogy_figures, known_pairs, offset_figures
 from ops.meaning.spaces import Space
 from tests.unit.figure_letters import check_print

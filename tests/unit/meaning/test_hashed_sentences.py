@@ -4,7 +4,7 @@ import pytest
 
 from ops.errors import InputError
 from ops.meaning.confusion import document_number, is_tested
-from ops.meaning.hashed_sentences import label_drawn, no_sentences
+from ops.meaning.hashing import label_drawn, no_sentences
 
 N = 90
 IDS = np.arange(N, dtype=np.int64) * 3

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.meaning.codes import BITS, REAL, Codes, at_length_1, autoencoder_codes, principal_codes
-from ops.meaning.hashed_sentences import Drawn, labelled
-from ops.meaning.hashing import measure_codes, retrieved_classes
+from ops.meaning.hashing import Drawn, labelled, measure_codes, retrieved_classes
 
 RNG = np.random.default_rng(0)
 

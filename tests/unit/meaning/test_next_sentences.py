@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.meaning.next_sentences import DISTANCE, OTHER, SAME, best_layer, find_pairs, next_rows, other_documents
+from ops.meaning.next_sentences import DISTANCE, OTHER, SAME, find_pairs, next_rows, other_documents
 
 RNG = np.random.default_rng(0)
 
@@ -75,8 +75,6 @@ def test_areas_tell_what_was_planted_and_shuffled_is_at_chance() -> None:
     assert rows["shuffled", SAME]["low"] < 0.5 < rows["shuffled", SAME]["high"]
     assert rows["layer:1", OTHER]["n"] == n - 50
     assert rows["layer:1", SAME]["documents"] == n // 4
-    assert best_layer(list(rows.values()), SAME) == 2
-    assert best_layer([], SAME) is None
     few = {"cosine": near[:30], "tokens": near[:30, :, 0]}
     assert next_rows(few, ["a"] * 30, 0) == ([], 0)
     assert next_rows({name: values[:5] for name, values in few.items()}, list("abcde"), 0) == ([], 0)

@@ -11,10 +11,9 @@ import pytest
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import mine_candidates, unite
 from ops.mine.held_out_sets import LikeRows
-from ops.mine.naive_bayes import NaiveBayes
+from ops.mine.naive_bayes import NaiveBayes, score_sets
 from ops.mine.pattern_kinds import PatternKind, SequenceKind
 from ops.mine.properties import Profiler
-from ops.mine.score_sets import score_sets
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
@@ -41,6 +40,7 @@ def sentences(planted: int, seed: int = 0) -> list[Sentence]:
 def built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sets: list[np.ndarray], planted: int, top: int = 25
 ) -> tuple[NaiveBayes, MiningView]:
+    monkeypatch.setattr("ops.mine.naive_bayes.TOP", top)
     text = MiningView(open_corpus(tmp_path, monkeypatch, sentences(planted)))
     kinds: dict[str, PatternKind] = {
         "word": SequenceKind("word", text, 0.05, 3, 2),
@@ -52,7 +52,7 @@ def built(
     union = unite([candidates])
     totals = add_up([BlockCounter(union, kinds, profiler).count((np.arange(400), np.zeros(0, np.int64)))])
     baseline = read_baselines(union, kinds, profiler, totals)[0]
-    return NaiveBayes.learn(candidates, kinds, baseline, learnt, profiler, 3, top=top), text
+    return NaiveBayes.learn(candidates, kinds, baseline, learnt, profiler, 3), text
 
 
 def evidence(found: NaiveBayes, rows: np.ndarray) -> np.ndarray:
@@ -155,9 +155,9 @@ def test_sets_are_weighed_the_same_alone_and_beside_others(tmp_path: Path, monke
     held_out, others = ([np.arange(first + i, first + 40 + i).tolist() for i in range(4)] for first in (100, 300))
     first = np.arange(160) % 40 // 10 * 10
     like, documents = LikeRows(Sequences.from_lists(others), first, first + 10), np.arange(400)
-    apart, together = (
-        score_sets(found, Sequences.from_lists(held_out), like, documents, most) for most in (1, 1_000_000)
-    )
+    together = score_sets(found, Sequences.from_lists(held_out), like, documents)
+    monkeypatch.setattr("ops.mine.naive_bayes.MOST_WANTED", 1)
+    apart = score_sets(found, Sequences.from_lists(held_out), like, documents)
     for one, other in zip(apart, together, strict=True):
         assert_same(one, other)
     for i, own in enumerate(sets):

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from ops.forms.forms import NAMES
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import least_support, mine_candidates, unite
-from ops.mine.mean_rows import mean_rows
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.pattern_rows import pattern_rows
 from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
+from ops.mine.range_tables import mean_rows
 from ops.mine.sentence_sets import SentenceSets, row_groups
 from ops.patterns.sequences import Sequences
 from ops.penn import PUNCTUATION_TAGS, tag_class
@@ -63,10 +63,8 @@ class Mined:
         rows = table.to_pylist()
         return [[row for row, own in zip(rows, owner, strict=True) if own == i] for i in range(len(self.sets))]
 
-    def patterns(
-        self, productivity: float = 0, max_patterns: int = 0, most_candidates: int = 200_000
-    ) -> list[list[dict[str, Any]]]:
-        options = FLOOR, productivity, max_patterns, most_candidates
+    def patterns(self, productivity: float = 0, max_patterns: int = 0) -> list[list[dict[str, Any]]]:
+        options = FLOOR, productivity, max_patterns
         return self.rows(pattern_rows(self.candidates, self.kinds.values(), self.baseline, self.sets, *options))
 
 
@@ -183,9 +181,10 @@ def mined(sentences: list[Sentence], tmp_path: Path, monkeypatch: pytest.MonkeyP
     return Mined(store, winner_sets(sentences))
 
 
-def test_patterns(mined: Mined, sentences: list[Sentence]) -> None:
+def test_patterns(mined: Mined, sentences: list[Sentence], monkeypatch: pytest.MonkeyPatch) -> None:
     every = mined.patterns()
-    assert mined.patterns(most_candidates=1) == every
+    monkeypatch.setattr("ops.mine.pattern_rows.MOST_CANDIDATES", 1)
+    assert mined.patterns() == every
     for own, found in zip(winner_sets(sentences), every, strict=True):
         winners, others = split(sentences, own)
         assert [r["kind"] for r in found] == sorted(r["kind"] for r in found)
@@ -304,9 +303,10 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
 
 
 @pytest.mark.parametrize("sentences", ["mixed"], indirect=True)
-def test_rates_of_a_profile_are_taken_before_its_cap(mined: Mined) -> None:
+def test_rates_of_a_profile_are_taken_before_its_cap(mined: Mined, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
-    capped = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR, max_values=1))
+    monkeypatch.setattr("ops.mine.profile_rows.MAX_VALUES", 1)
+    capped = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
     assert any(r["property"] in CUT and r["rank"] > 1 for r in whole[0])
     assert capped == [[r for r in rows if r["rank"] == 1 or r["property"] not in CUT] for rows in whole]
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import stdtrit
 from scipy.stats.contingency import relative_risk
 
-from ops.audit.across_datasets import literal_verdict
+from ops.audit.audit_rows import literal_verdict
 from ops.statistics.interval import Interval
 from ops.statistics.lifts import Counted, Lifts, lifts
 
