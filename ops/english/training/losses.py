@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
+from ops.english.labelling import COLUMNS, DEPTHS
 from ops.english.training.batches import IGNORED, Batch
-from ops.english.viterbi import change_columns
 
 
 def loss(tags: Tensor, scores: Tensor, heads: Sequence[int], batch: Batch, sequence_weight: float) -> Tensor:
@@ -54,7 +54,9 @@ def depth_sequence_loss(change: Tensor, absolute: Tensor, batch: Batch) -> Tenso
     gold_a = pad_sequence([gold_depth[i][:-1] for i in chosen])
     inside = torch.arange(len(c))[:, None] < counts
     gold = ((c.gather(2, gold_c[..., None]) + a.gather(2, gold_a[..., None]))[..., 0] * inside).sum()
-    columns = torch.from_numpy(change_columns())
+    # The column of the change that leads from depth i + 1 to depth j + 1.
+    depth = torch.arange(DEPTHS)
+    columns = torch.from_numpy(COLUMNS)[depth - depth[:, None] + DEPTHS - 1]
     forward = c[0][:, columns[0]] + a[0]
     for step in range(1, len(c)):
         onward = (forward[:, :, None] + c[step][:, columns]).logsumexp(1) + a[step]

@@ -7,12 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ops.english.labelling import best_labels
+from ops.english.labelling import CHANGES, DEPTHS, best_labels
 from ops.english.labels import decode
 from ops.english.network import Reader
 from ops.english.training.batches import Batch, Batcher, Labels
 from ops.english.training.treebank import Sentence
-from ops.english.viterbi import CHANGES, DEPTHS
 from ops.english.words import Inventory
 
 SENTENCES_PER_BATCH = 128

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ops.english.training.batches import Batch, Batcher
+from ops.english.training.batches import Batcher
 from ops.english.training.distillation import soft_loss
 from ops.english.training.evaluation import compare
 from ops.english.training.losses import loss
@@ -54,7 +54,7 @@ class Trainer:
         teacher: JointNetwork | None = None,
     ) -> None:
         self.network = network
-        self._teacher = teacher
+        self._teacher = None if teacher is None else teacher.eval()
         self._batcher = batcher
         self._steps = steps
         self._done = 0
@@ -83,7 +83,8 @@ class Trainer:
         self.network.train()
         total, words = 0.0, 0
         for batch in self._batcher.batches(sentences, random):
-            taught = self._taught(batch)
+            with torch.no_grad():
+                taught = None if self._teacher is None else self._teacher(batch)  # with no word hidden
             word = batch.rows[:, 0]
             word *= torch.rand(len(word)) >= self._unknown[word.long()]
             self._done += 1
@@ -117,14 +118,6 @@ class Trainer:
             yield self.network
         finally:
             self._exchange()
-
-    @torch.no_grad()
-    def _taught(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Return the teacher's scores, with no word hidden."""
-        if self._teacher is None:
-            return None
-        found: tuple[torch.Tensor, torch.Tensor] = self._teacher.eval()(batch)
-        return found
 
     @torch.no_grad()
     def _exchange(self) -> None:
