@@ -11,11 +11,9 @@ from ops.patterns.mined import (
     SUPPORT,
     Mined,
     by_document,
-    count_if,
     count_once,
     document_sizes,
     is_frequent,
-    least_in_parts,
     longer,
 )
 from ops.patterns.sequences import Sequences
@@ -39,7 +37,8 @@ def mine_sets(
     Args:
         sequences: the sentences of all sets.
         sets: the members of each set, as indices into `sequences`.
-        min_support: the minimum support in each set, `[sets]`, or also in its halves (see `least_in_parts`).
+        min_support: the minimum supports in each set, in its first half and in its second, `[sets, 3]`. A pattern is
+            frequent if it reaches one of them; `NEVER` is none.
         max_length: maximum number of items of a pattern.
         max_gap: the maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns;
             None or -1 means no limit.
@@ -48,8 +47,7 @@ def mine_sets(
 
     Raises ValueError if a minimum or maximum is below 1.
     """
-    minimums = least_in_parts(min_support)
-    if minimums.min(initial=1) < 1 or max_length < 1:
+    if min_support.min(initial=1) < 1 or max_length < 1:
         raise ValueError("sequences: the minimum support and the maximum length must be at least 1")
     gap = -1 if max_gap is None or max_gap < 0 else max_gap
     n_codes = int(sequences.items.max(initial=-1)) + 1
@@ -57,7 +55,7 @@ def mine_sets(
     code_of, support = np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int32)
     members = by_document(sets, documents)
     parents, items, counts = [], [], []
-    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], minimums, strict=True):
+    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
         rows = members[first:stop]
         codes, starts, alphabet = _relabelled(
             sequences.items, sequences.offsets, rows, least.min(), gap, code_of, support
@@ -136,16 +134,7 @@ def _mine(
     each sentence or, with a gap limit, all of them.
     """
     n_sentences, n_codes = offsets.size - 1, codes.size
-    # The previous position of the same item in the sentence, and the index of the sentence.
-    previous, sentence_of = np.full(n_codes, -1, np.int32), np.empty(n_codes, np.int32)
-    latest = np.full(n_items, -1, np.int32)
-    for sentence in range(n_sentences):
-        for place in range(offsets[sentence], offsets[sentence + 1]):
-            sentence_of[place] = sentence
-            if codes[place] >= 0:
-                if latest[codes[place]] >= offsets[sentence]:
-                    previous[place] = latest[codes[place]]
-                latest[codes[place]] = place
+    sentence_of = np.repeat(np.arange(n_sentences, dtype=np.int32), np.diff(offsets))
     counts = np.zeros((n_items, COLUMNS), np.int64)
     size, next_free = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     touched, hit = np.empty(n_items + 1, np.int32), np.empty(n_codes + 1, np.int32)
@@ -171,19 +160,9 @@ def _mine(
                 if documents[sentence] != document:
                     document, sentences = documents[sentence], document_size[sentence]
                     document_stamp += 1
-            if max_gap < 0:
-                for place in range(start, stop):
-                    code = codes[place]
-                    new = int(previous[place] < start)
-                    touched[n_touched] = code
-                    n_touched += new & int(counts[code, SUPPORT] == 0)
-                    count_if(new, counts, code, mark, document_stamp, sentences)
-                    hit[hits] = place
-                    hits += new
-                continue
             if pattern >= 0:
                 # Windows of one sentence overlap. A part that an earlier window has covered is not visited again.
-                stop = min(stop, start + 1 + max_gap)
+                stop = stop if max_gap < 0 else min(stop, start + 1 + max_gap)
                 start = max(start, reached)
                 reached = stop
             for place in range(start, stop):
@@ -195,11 +174,12 @@ def _mine(
                             touched[n_touched] = code
                             n_touched += 1
                         count_once(counts, code, mark, document_stamp, sentences)
+                    elif max_gap < 0:
+                        continue  # the first position of the item is enough
                     if not deepest:
                         hit[hits] = place
                         size[code] += 1
                         hits += 1
-        hits = 0 if deepest else hits
         top = end if pattern >= 0 else 0
         if top + hits > places.size:
             places = longer(places, top + hits)
@@ -213,7 +193,7 @@ def _mine(
                     counts_of[found, which] = counts[code, which]
                 if not deepest:
                     next_free[code] = top
-                    top += counts[code, SUPPORT] if max_gap < 0 else size[code]
+                    top += size[code]
                     pending.append((found, length + 1, next_free[code], top))
                 found += 1
             else:

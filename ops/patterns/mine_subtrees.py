@@ -4,7 +4,7 @@ import numpy as np
 
 from ops.arrays import Int32s, Int64s, UInt8s
 from ops.compiled import compiled
-from ops.patterns.forest import Forest
+from ops.patterns.forest import Forest, link, pair_support
 from ops.patterns.mined import (
     COLUMNS,
     KEPT,
@@ -15,11 +15,9 @@ from ops.patterns.mined import (
     count_once,
     document_sizes,
     is_frequent,
-    least_in_parts,
     longer,
 )
 from ops.patterns.sequences import Sequences
-from ops.patterns.tree_links import link, pair_support
 
 
 def mine_sets(
@@ -40,7 +38,8 @@ def mine_sets(
     Args:
         forest: the trees of all sets.
         sets: the members of each set, as indices into `forest`.
-        min_support: the minimum support in each set, `[sets]`, or also in its halves (see `least_in_parts`).
+        min_support: the minimum supports in each set, in its first half and in its second, `[sets, 3]`. A pattern is
+            frequent if it reaches one of them; `NEVER` is none.
         max_nodes: maximum number of nodes of a subtree; it has at least two. One above the size of the largest tree
             changes nothing and costs no memory.
         n_labels: number of labels; the code of every label is below it.
@@ -49,14 +48,13 @@ def mine_sets(
 
     Raises ValueError if a minimum is below 1 or the maximum below 2.
     """
-    minimums = least_in_parts(min_support)
-    if minimums.min(initial=1) < 1 or max_nodes < 2:
+    if min_support.min(initial=1) < 1 or max_nodes < 2:
         raise ValueError("subtrees: the minimum support must be at least 1, the maximum of nodes at least 2")
     members = by_document(sets, documents)
     parents, codes, counts = [], [], []
-    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], minimums, strict=True):
+    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
         rows = members[first:stop]
-        trees = Forest(*_gathered(forest.label, forest.size, forest.offsets, rows))
+        trees = forest.take(rows)
         links, tree_of = link(trees, pair_support(trees, n_labels) >= least.min())
         most = min(max_nodes, int(np.diff(trees.offsets).max(initial=2)))
         parent, code, count = _mine(
@@ -68,19 +66,6 @@ def mine_sets(
         counts.append(count)
     grown = Mined.grown(parents, codes, counts)
     return grown.where(grown.patterns.lengths > 1)
-
-
-@compiled
-def _gathered(label: Int32s, size: Int32s, offsets: Int64s, rows: Int32s) -> tuple[Int32s, Int32s, Int64s]:
-    own = np.zeros(rows.size + 1, np.int64)
-    for tree in range(rows.size):
-        own[tree + 1] = own[tree] + offsets[rows[tree] + 1] - offsets[rows[tree]]
-    labels, sizes = np.empty(own[-1], np.int32), np.empty(own[-1], np.int32)
-    for tree in range(rows.size):
-        shift = offsets[rows[tree]] - own[tree]
-        for node in range(own[tree], own[tree + 1]):
-            labels[node], sizes[node] = label[node + shift], size[node + shift]
-    return labels, sizes, own
 
 
 @compiled

@@ -103,35 +103,8 @@ def count_once(counts: Int64s, code: int, mark: int, document: int, size: int) -
 
 
 @compiled
-def count_if(new: int, counts: Int64s, code: int, mark: int, document: int, size: int) -> None:
-    """Do what `count_once` does if `new` is 1, and nothing if it is 0, without a branch that cannot be predicted."""
-    counts[code, SUPPORT] += new
-    counts[code, MARKED] += new & mark
-    counts[code, HALF] += new & mark >> 1
-    counts[code, HALF_MARKED] += new & mark >> 1 & mark
-    other = int(counts[code, DOCUMENT] != document)
-    counts[code, DOCUMENT] = document
-    counts[code, WITHIN] *= 1 - other
-    counts[code, DOCUMENTS] += new & other
-    counts[code, SQUARES] += new * (2 * counts[code, WITHIN] + 1)
-    counts[code, PRODUCTS] += new * size
-    counts[code, WITHIN] += new
-
-
-def least_in_parts(min_support: Int64s) -> Int64s:
-    """Return the minimum supports in each set, in its first half and in its second, `[sets, 3]`.
-
-    A pattern is frequent if it reaches one of them. Minimums `[sets]` are those of the complete sets alone.
-    """
-    if min_support.ndim == 2:
-        return min_support
-    never = np.full(len(min_support), NEVER)
-    return np.stack([min_support, never, never], 1)
-
-
-@compiled
 def is_frequent(counts: Int64s, code: int, least: Int64s) -> bool:
-    """Return whether a code reaches one of the minimum supports `least [3]` of `least_in_parts`."""
+    """Return whether a code reaches one of the minimum supports `least [3]`: in the set, its first half, its second."""
     support, half = counts[code, SUPPORT], counts[code, HALF]
     return bool(support >= least[0] or half >= least[1] or support - half >= least[2])
 
