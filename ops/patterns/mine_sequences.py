@@ -6,6 +6,7 @@ from ops.arrays import Int32s, Int64s, UInt8s
 from ops.compiled import compiled
 from ops.patterns.mined import (
     COLUMNS,
+    GROWN,
     KEPT,
     SEEN,
     SUPPORT,
@@ -54,20 +55,19 @@ def mine_sets(
     # numpy's zeros cost nothing until touched, which matters if millions of words are known but few occur.
     code_of, support = np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int32)
     members = by_document(sets, documents)
-    parents, items, counts = [], [], []
+    parts = []
     for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
         rows = members[first:stop]
         codes, starts, alphabet = _relabelled(
             sequences.items, sequences.offsets, rows, least.min(), gap, code_of, support
         )
-        parent, code, count = _mine(
+        grown = _mine(
             codes, starts, marks[rows], documents[rows], document_sizes(documents[rows]), alphabet.size, least,
             max_length, gap,
         )  # fmt: skip
-        parents.append(parent)
-        items.append(alphabet[code])
-        counts.append(count)
-    return Mined.grown(parents, items, counts)
+        grown[:, 1] = alphabet[grown[:, 1]]
+        parts.append(grown)
+    return Mined.grown(parts)
 
 
 @compiled
@@ -127,8 +127,8 @@ def _mine(
     least: Int64s,
     max_length: int,
     max_gap: int,
-) -> tuple[Int64s, Int64s, Int64s]:
-    """Grow patterns by one item at a time; return each pattern's prefix (or -1), last item, and counts as in `Mined`.
+) -> Int64s:
+    """Grow patterns by one item at a time, and return what `Mined.grown` takes.
 
     A document's sentences must be consecutive. A pattern's matches are positions of its last item: the first one in
     each sentence or, with a gap limit, all of them.
@@ -139,8 +139,7 @@ def _mine(
     size, next_free = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     touched, hit = np.empty(n_items + 1, np.int32), np.empty(n_codes + 1, np.int32)
     places = np.empty(2 * n_codes + 1, np.int32)
-    parent, item_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, KEPT), np.int64)
-    found, stamp, document_stamp = 0, 0, 0
+    grown, found, stamp, document_stamp = np.empty((1024, GROWN), np.int64), 0, 0, 0
     pending = [(-1, 1, 0, n_sentences)]
     while pending:
         pattern, length, begin, end = pending.pop()
@@ -183,14 +182,12 @@ def _mine(
         top = end if pattern >= 0 else 0
         if top + hits > places.size:
             places = longer(places, top + hits)
-        if found + n_touched > parent.size:
-            parent, item_of = longer(parent, found + n_touched), longer(item_of, found + n_touched)
-            counts_of = longer(counts_of, found + n_touched)
+        if found + n_touched > len(grown):
+            grown = longer(grown, found + n_touched)
         for code in np.sort(touched[:n_touched]):
             if is_frequent(counts, code, least):
-                parent[found], item_of[found] = pattern, code
-                for which in range(KEPT):
-                    counts_of[found, which] = counts[code, which]
+                grown[found, 0], grown[found, 1] = pattern, code
+                grown[found, 2:] = counts[code, :KEPT]
                 if not deepest:
                     next_free[code] = top
                     top += size[code]
@@ -198,12 +195,11 @@ def _mine(
                 found += 1
             else:
                 next_free[code] = -1
-            for which in range(KEPT):
-                counts[code, which] = 0
+            counts[code, :KEPT] = 0
             size[code] = 0
         for index in range(hits):
             code = codes[hit[index]]
             if next_free[code] >= 0:
                 places[next_free[code]] = hit[index]
                 next_free[code] += 1
-    return parent[:found].copy(), item_of[:found].copy(), counts_of[:found].copy()
+    return grown[:found].copy()
