@@ -1,7 +1,5 @@
 """Normalisation of texts."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

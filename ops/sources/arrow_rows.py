@@ -1,7 +1,5 @@
 """Conversion of Arrow batches to rows: which columns are read, and how values of any type become Python strings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Conversations: a value that is a list of messages becomes one row a message."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable
 from typing import Any
 

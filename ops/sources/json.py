@@ -1,7 +1,5 @@
 """Reading of rows from JSON: an object per line, an array of objects, or objects one after another."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

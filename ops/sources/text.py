@@ -1,7 +1,5 @@
 """Reading of files of text, one row per line, per paragraph or per file, and the recognition of hard line breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

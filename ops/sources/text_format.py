@@ -1,7 +1,5 @@
 """The common base of text formats: encoding, compression, and the division of files at line ends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
