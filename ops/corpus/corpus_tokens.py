@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ops.corpus.read_shard import read_shard, take_sentences
 from ops.corpus.token_columns import block_of, shard_name
-from ops.model.batches import Lengths, TokenBlock, encode_batches, length_batches
+from ops.model.batches import Lengths, TokenBlock, length_batches
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Ids
 from ops.storage.store import Store, is_marked
@@ -51,17 +51,14 @@ class CorpusTokens:
     def batches(
         self, shard: int, budget: int, lengths: Lengths, ids: Ids | None = None
     ) -> Iterator[tuple[Ids, TokenBlock]]:
-        """Yield the batches of all or some of a shard's sentences, divided as by `encode_batches`.
+        """Return the batches of all or some of a shard's sentences.
 
         Args:
             shard: the index of the shard.
             budget, lengths: as `length_batches` takes them.
             ids: the ascending ids of some of the shard's sentences; None for all sentences.
         """
-        if (found := self._read_kept(shard, ids)) is None:
-            yield from encode_batches(*read_shard(self.store, shard, ids), self.tokenizer(), budget, lengths)
-        else:
-            yield from block_batches(*found, budget, lengths)
+        return block_batches(*self.read(shard, ids), budget, lengths)
 
     def _read_kept(self, shard: int, ids: Ids | None) -> tuple[Ids, TokenBlock] | None:
         if self.kept is None:
@@ -79,6 +76,6 @@ class CorpusTokens:
 def block_batches(
     sent_ids: Ids, block: TokenBlock, budget: int, lengths: Lengths = "mixed"
 ) -> Iterator[tuple[Ids, TokenBlock]]:
-    """Yield the same batches as `encode_batches`, for sentences that are already tokenized."""
+    """Yield the same batches as `ops.model.batches.encode_batches`, for sentences that are already tokenized."""
     for rows in length_batches(block.lengths, budget, lengths):
         yield sent_ids[rows], block.take(rows)

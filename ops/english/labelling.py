@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ops.arrays import Float32s, Int64s
 from ops.compiled import compiled
@@ -28,9 +29,9 @@ def best_labels(
         phrases, unaries: the names that the last two heads choose from.
     """
     change, absolute, phrase, unary = np.split(scores, np.cumsum([CHANGES, DEPTHS, len(phrases)]), axis=1)
-    depths = best_depths(absolute, change, lengths)
-    names = common_names(np.ascontiguousarray(phrase), first_places(depths))
-    ends = np.cumsum(lengths).tolist()
+    ends = np.cumsum(lengths)
+    depths = best_depths(np.ascontiguousarray(absolute), np.ascontiguousarray(change), ends)
+    names = common_names(phrase, first_places(depths))
     depth_of, name_of, chain_of = depths.tolist(), names.tolist(), unary.argmax(1).tolist()
     return [
         TreeLabels(
@@ -38,7 +39,7 @@ def best_labels(
             [phrases[name] for name in name_of[end - length : end - 1]],
             [unaries[chain] for chain in chain_of[end - length : end]],
         )
-        for end, length in zip(ends, lengths, strict=True)
+        for end, length in zip(ends.tolist(), lengths, strict=True)
     ]
 
 
@@ -64,25 +65,21 @@ def first_places(depths: Int64s) -> Int64s:
     return owners
 
 
-@compiled
 def common_names(scores: Float32s, owners: Int64s) -> Int64s:
     """Return for each position the column with the greatest sum over all positions with the same owner, `[places]`.
 
     Args:
         scores: the scores of the columns at each position, `[places, columns]`.
-        owners: the owner of each position, `[places]`; an owner owns itself and never comes after the position.
+        owners: the owner of each position, `[places]`.
     """
-    sums = np.zeros_like(scores)
-    names = np.empty(len(owners), np.int64)
-    for place in range(len(owners)):
-        for column in range(scores.shape[1]):
-            sums[owners[place], column] += scores[place, column]
-    for place in range(len(owners)):
-        names[place] = sums[place].argmax() if owners[place] == place else names[owners[place]]
+    places = len(owners)
+    of_owner = csr_array((np.ones(places, np.float32), (owners, np.arange(places))), shape=(places, places))
+    names: Int64s = (of_owner @ scores).argmax(1)[owners]
     return names
 
 
-def best_depths(absolute: Float32s, change: Float32s, lengths: Sequence[int]) -> Int64s:
+@compiled
+def best_depths(absolute: Float32s, change: Float32s, ends: Int64s) -> Int64s:
     """Return the depths (from 1) with the greatest sum of scores, `[words]`; 0 after the last word of a sentence.
 
     The depth before the first word is 1. Ties go to the lowest depths, compared from the end.
@@ -91,17 +88,9 @@ def best_depths(absolute: Float32s, change: Float32s, lengths: Sequence[int]) ->
         absolute: log-probabilities of the depths after each word of concatenated sentences, `[words, DEPTHS]`; the
             values of a sentence's last word are ignored.
         change: log-probabilities of the change of depth, `[words, CHANGES]`.
-        lengths: number of words of each sentence, at least one.
+        ends: the place after the last word of each sentence, which has at least one word, `[sentences]`.
     """
-    ends = np.cumsum(np.asarray(lengths, np.int64))
     depths = np.zeros(len(absolute), np.int64)
-    _follow(np.ascontiguousarray(absolute), np.ascontiguousarray(change), ends, depths)
-    return depths
-
-
-@compiled
-def _follow(absolute: Float32s, change: Float32s, ends: Int64s, depths: Int64s) -> None:
-    """Write the best depths into `depths`, `[words]`, except after the last word of each sentence."""
     changes = np.empty(2 * DEPTHS - 1, np.float32)
     scores, best = np.empty(DEPTHS, np.float32), np.empty(DEPTHS, np.float32)
     arrivals = np.empty((len(absolute), DEPTHS), np.int32)
@@ -129,3 +118,4 @@ def _follow(absolute: Float32s, change: Float32s, ends: Int64s, depths: Int64s) 
                 depths[place] = depth + 1
                 depth = arrivals[place, depth]
         start = end
+    return depths

@@ -71,7 +71,7 @@ def test_no_other_depths_score_higher(seed, lengths):
     absolute, change = scores(seed, sum(lengths))
     absolute[:, 5:] = -1e6
     start = 0
-    together = best_depths(absolute, change, lengths)
+    together = best_depths(absolute, change, np.cumsum(lengths))
     for length in lengths:
         *found, after = together[start : start + length].tolist()
         assert after == 0
@@ -82,5 +82,5 @@ def test_no_other_depths_score_higher(seed, lengths):
 
 
 def test_of_equal_sums_the_lowest_depths_are_taken():
-    found = best_depths(np.zeros((4, DEPTHS), np.float32), np.zeros((4, CHANGES), np.float32), [4])
+    found = best_depths(np.zeros((4, DEPTHS), np.float32), np.zeros((4, CHANGES), np.float32), np.array([4]))
     assert found.tolist() == [1, 1, 1, 0]
