@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ops.english.labelling import CHANGES, COLUMNS, DEPTHS
-from ops.english.training.losses import depth_sequence_loss, loss
+from ops.english.training.training import depth_sequence_loss, loss
 from tests.unit.english import small
 
 
