@@ -139,8 +139,7 @@ def agreement(gold: Tree, predicted: Tree) -> Agreement:
     >>> agreement(gold, read("(ROOT (S (NP (PRP I)) (NP (NN sleep)) (. .)))"))
     Agreement(matched=2, gold=3, predicted=3)
     """
-    text = "".join(_words(gold))
-    other = "".join(_words(predicted))
+    text, other = ("".join(leaf.word or "" for leaf in leaves(tree)) for tree in (gold, predicted))
     if text != other:
         raise InputError(f"predicted tree over {other[:60]!r}, expected the gold tree's words {text[:60]!r}")
     counted: list[int] = [0]
@@ -175,10 +174,6 @@ def brackets(tree: Tree, counted: list[int]) -> "Counter[tuple[str, int, int]]":
             if node.label != ROOT and span[0] < span[1]:
                 found["ADVP" if node.label == "PRT" else node.label, *span] += 1
     return found
-
-
-def _words(tree: Tree) -> list[str]:
-    return [leaf.word or "" for leaf in leaves(tree)]
 
 
 def sentence_of_doc(doc: Doc) -> Sentence:
