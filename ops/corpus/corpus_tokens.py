@@ -1,6 +1,7 @@
 """The tokens of corpus/ for a pass of the model: the tokens stored by ingest, or new ones from the tokenizer."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -43,8 +44,12 @@ class CorpusTokens:
 
     def read(self, shard: int, ids: Ids | None = None) -> tuple[Ids, TokenBlock]:
         """Return the ids and tokens of a shard's sentences, or only of the sentences with the given ascending ids."""
-        if (found := self._read_kept(shard, ids)) is not None:
-            return found
+        if self.kept is not None:
+            name = part_name(self.kept.folder, shard)
+            with suppress(OSError, pa.ArrowException), self.store.parquet(name) as file:
+                if is_marked(file, self.kept.fingerprint, shard_name(shard)):
+                    table = file.read() if ids is None else take_sentences(file, ids, file.schema_arrow.names)
+                    return table["sent_id"].to_numpy(), block_of(table)
         sent_ids, texts, _ = read_shard(self.store, shard, ids)
         return sent_ids, TokenBlock.of(self.tokenizer().encode(texts))
 
@@ -59,18 +64,6 @@ class CorpusTokens:
             ids: the ascending ids of some of the shard's sentences; None for all sentences.
         """
         return block_batches(*self.read(shard, ids), budget, lengths)
-
-    def _read_kept(self, shard: int, ids: Ids | None) -> tuple[Ids, TokenBlock] | None:
-        if self.kept is None:
-            return None
-        try:
-            with self.store.parquet(part_name(self.kept.folder, shard)) as file:
-                if not is_marked(file, self.kept.fingerprint, shard_name(shard)):
-                    return None
-                table = file.read() if ids is None else take_sentences(file, ids, file.schema_arrow.names)
-        except (OSError, pa.ArrowException):
-            return None
-        return table["sent_id"].to_numpy(), block_of(table)
 
 
 def block_batches(
