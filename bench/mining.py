@@ -16,7 +16,7 @@ from bench.harness import Result
 from bench.resources import repeated, timed
 from bench.texts import draw
 from ops.patterns import mine_sequences, prefixspan_package
-from ops.patterns.mined import Mined
+from ops.patterns.mined import NEVER, Mined
 from ops.patterns.sequences import Sequences
 from ops.penn import PUNCTUATION_TAGS
 from ops.sentences.pipeline import SHIPPED, Annotator
@@ -69,4 +69,5 @@ def mine(database: Sequences, least: int, longest: int) -> Mined:
     """Mine all sentences as one set, without marks and documents."""
     count = len(database)
     nowhere, one = np.zeros(count, np.uint8), np.zeros(count, np.int32)
-    return mine_sequences.mine_sets(database, Sequences.of_all(count), np.array([least]), longest, None, nowhere, one)
+    minimum = np.array([[least, NEVER, NEVER]])
+    return mine_sequences.mine_sets(database, Sequences.of_all(count), minimum, longest, None, nowhere, one)

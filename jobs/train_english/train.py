@@ -13,12 +13,11 @@ import torch
 
 from jobs.train_english.job import TrainEnglishConfig
 from ops.english import FOLDER
-from ops.english.training.assemble import assemble
 from ops.english.training.batches import Batcher, collect_labels
 from ops.english.training.distillation import load_teacher, narrowed
 from ops.english.training.evaluation import score
 from ops.english.training.mixture import Mixture
-from ops.english.training.model import Architecture, JointNetwork
+from ops.english.training.model import Architecture, JointNetwork, assemble
 from ops.english.training.training import Trainer, run_passes
 from ops.english.training.treebank import Sentence, read_tags, read_trees
 from ops.english.words import collect_inventory

@@ -1,13 +1,14 @@
 """The tokens of corpus/ for a pass of the model: the tokens stored by ingest, or new ones from the tokenizer."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ops.corpus.read_shard import read_shard, take_sentences
 from ops.corpus.token_columns import block_of, shard_name
-from ops.model.batches import Lengths, TokenBlock, encode_batches, length_batches
+from ops.model.batches import Lengths, TokenBlock, length_batches
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Ids
 from ops.storage.store import Store, is_marked
@@ -43,42 +44,31 @@ class CorpusTokens:
 
     def read(self, shard: int, ids: Ids | None = None) -> tuple[Ids, TokenBlock]:
         """Return the ids and tokens of a shard's sentences, or only of the sentences with the given ascending ids."""
-        if (found := self._read_kept(shard, ids)) is not None:
-            return found
+        if self.kept is not None:
+            name = part_name(self.kept.folder, shard)
+            with suppress(OSError, pa.ArrowException), self.store.parquet(name) as file:
+                if is_marked(file, self.kept.fingerprint, shard_name(shard)):
+                    table = file.read() if ids is None else take_sentences(file, ids, file.schema_arrow.names)
+                    return table["sent_id"].to_numpy(), block_of(table)
         sent_ids, texts, _ = read_shard(self.store, shard, ids)
         return sent_ids, TokenBlock.of(self.tokenizer().encode(texts))
 
     def batches(
         self, shard: int, budget: int, lengths: Lengths, ids: Ids | None = None
     ) -> Iterator[tuple[Ids, TokenBlock]]:
-        """Yield the batches of all or some of a shard's sentences, divided as by `encode_batches`.
+        """Return the batches of all or some of a shard's sentences.
 
         Args:
             shard: the index of the shard.
             budget, lengths: as `length_batches` takes them.
             ids: the ascending ids of some of the shard's sentences; None for all sentences.
         """
-        if (found := self._read_kept(shard, ids)) is None:
-            yield from encode_batches(*read_shard(self.store, shard, ids), self.tokenizer(), budget, lengths)
-        else:
-            yield from block_batches(*found, budget, lengths)
-
-    def _read_kept(self, shard: int, ids: Ids | None) -> tuple[Ids, TokenBlock] | None:
-        if self.kept is None:
-            return None
-        try:
-            with self.store.parquet(part_name(self.kept.folder, shard)) as file:
-                if not is_marked(file, self.kept.fingerprint, shard_name(shard)):
-                    return None
-                table = file.read() if ids is None else take_sentences(file, ids, file.schema_arrow.names)
-        except (OSError, pa.ArrowException):
-            return None
-        return table["sent_id"].to_numpy(), block_of(table)
+        return block_batches(*self.read(shard, ids), budget, lengths)
 
 
 def block_batches(
     sent_ids: Ids, block: TokenBlock, budget: int, lengths: Lengths = "mixed"
 ) -> Iterator[tuple[Ids, TokenBlock]]:
-    """Yield the same batches as `encode_batches`, for sentences that are already tokenized."""
+    """Yield the same batches as `ops.model.batches.encode_batches`, for sentences that are already tokenized."""
     for rows in length_batches(block.lengths, budget, lengths):
         yield sent_ids[rows], block.take(rows)

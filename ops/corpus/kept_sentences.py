@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Int64s
-from ops.corpus.first_copies import FirstCopies
+from ops.corpus.exact_duplicates import FirstCopies
 from ops.corpus.numbering import corpus_rows, sentences_before
 from ops.corpus.piece_counts import Pieces
 from ops.sampling import in_sample

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s, UInt64s
-from ops.corpus.first_copies import FirstCopies
+from ops.corpus.exact_duplicates import FirstCopies
 from ops.corpus.meta import meta_structs
 from ops.corpus.piece_counts import Pieces
 from ops.corpus.token_columns import TOKEN_COLUMNS

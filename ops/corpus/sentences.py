@@ -1,6 +1,7 @@
 """Conversion of a source's rows to sentences, block by block: split, clean, tokenize, and reject unusable ones."""
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
@@ -9,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Int64s, UInt64s
-from ops.corpus.clean_text import clean_sentence, normalize
 from ops.corpus.meta import META_MAP, meta_maps
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.corpus.token_columns import TOKEN_COLUMNS, token_columns
@@ -20,6 +20,7 @@ from ops.sources.rows import Broken, Row
 MIN_TOKENS = 3
 REJECT_CHARACTERS = 200
 MOST_CHARACTERS = 1 << 22  # maximum of a row; splitting a longer row takes unbounded memory
+_RUN = re.compile(r"([!@#$%^&*()_+\-=\[\]{};:?,.])\1+")
 _BLOCK = 2_048  # sentences
 _BLOCK_CHARACTERS = 1 << 23  # limits a block even if its rows have 10 MB
 
@@ -181,11 +182,31 @@ def make_splitter(split: str, tokenizer: Tokenizer) -> Splitter | None:
     return SentenceSplitter() if split == "sentences" else None
 
 
+def normalize(text: str) -> str:
+    """Return the text in NFC, with consecutive white space replaced by one space and none at the ends.
+
+    >>> normalize("  cafe\\u0301\\tau\\n lait ")
+    'café au lait'
+    """
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def collapse_symbols(text: str) -> str:
+    """Return the text with repetitions of one of the symbols ``!@#$%^&*()_+-=[]{};:?,.`` reduced to a single symbol.
+
+    >>> collapse_symbols("Wait...  what?!?! -- no")
+    'Wait.  what?!?! - no'
+    """
+    return _RUN.sub(r"\1", text)
+
+
 def clean(text: str, splitter: Splitter | None) -> str:
     """Return a text as it is stored that a splitter has cut off, or (None) that is a row."""
     if splitter is None:
         return normalize(text)
-    return unicodedata.normalize("NFC", text) if isinstance(splitter, TokenWindows) else clean_sentence(text)
+    if isinstance(splitter, TokenWindows):
+        return unicodedata.normalize("NFC", text)
+    return normalize(collapse_symbols(normalize(text)))
 
 
 def hashes(texts: list[str]) -> UInt64s:

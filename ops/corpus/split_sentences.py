@@ -1,7 +1,5 @@
 """Splitting of running text into sentences with spaCy's rules."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator

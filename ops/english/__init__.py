@@ -9,7 +9,7 @@ import spacy
 from spacy.language import Language
 
 from ops.english import encoder, parser
-from ops.english.extension import register_extension
+from ops.english.sentences import register_extension
 
 __all__ = ["FOLDER", "encoder", "load", "parser"]
 

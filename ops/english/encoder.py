@@ -1,23 +1,23 @@
-"""The Reader as the model of spaCy's tok2vec pipe, whose vectors the tagger and the parser share."""
+"""The Reader as the model of spaCy's tok2vec pipe, whose vectors the tagger and the parser share, and its bytes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import srsly  # type: ignore[import-untyped]
 import torch
+from numpy.typing import NDArray
 from spacy.attrs import IS_SPACE, ORTH  # type: ignore[import-not-found]
-from spacy.strings import StringStore
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model, PyTorchShim
 
-from ops.arrays import Float32s, UInt64s
+from ops.arrays import Float32s
 from ops.english.network import Reader
-from ops.english.segments import sentence_spans
-from ops.english.weights import pack, unpack
+from ops.english.sentences import sentence_spans
 from ops.english.words import FEATURES, Inventory
 
-CACHED_WORDS = 50_000
+SETTINGS = ("width", "hidden", "layers", "windows")  # of a Reader, stored with its weights
 
 
 @registry.architectures("atlas.EnglishReader.v1")  # type: ignore[untyped-decorator]
@@ -28,9 +28,7 @@ def english_reader(hidden: int) -> Model[list[Doc], list[Float32s]]:
     """
     empty = Reader(Inventory(dict.fromkeys(FEATURES, ())), width=1, hidden=hidden, layers=1, windows=0)
     shim = PyTorchShim(empty, serialize_model=pack, deserialize_model=lambda _, packed, device: unpack(packed))
-    return Model(
-        "english_reader", _forward, dims={"nO": 2 * hidden + 1}, shims=[shim], attrs={"cache": WordVectorCache()}
-    )
+    return Model("english_reader", _forward, dims={"nO": 2 * hidden + 1}, shims=[shim])
 
 
 def set_reader(model: Model[list[Doc], list[Float32s]], reader: Reader) -> None:
@@ -38,34 +36,39 @@ def set_reader(model: Model[list[Doc], list[Float32s]], reader: Reader) -> None:
     model.shims[0]._model = reader.eval()
 
 
-class WordVectorCache:
-    """A cache of word vectors, which do not depend on the context.
+def pack(reader: Reader) -> bytes:
+    """Return a Reader as bytes: embeddings as 8-bit integers with a scale per row, the rest in half precision."""
+    weights = {}
+    for name, tensor in reader.state_dict().items():
+        array = tensor.numpy()
+        if name in embeddings(reader):
+            scale = np.maximum(np.abs(array).max(1, keepdims=True), 1e-4).astype(np.float16)
+            weights[name] = np.round(array / scale * 127).astype(np.int8)
+            weights[f"{name}.scale"] = scale
+        else:
+            weights[name] = array.astype(np.float16)
+    settings = {name: getattr(reader, name) for name in SETTINGS}
+    return bytes(srsly.msgpack_dumps({"settings": settings, "forms": reader.inventory.kept, "weights": weights}))
 
-    It is emptied when the Reader changes, and when it would grow beyond its bound.
 
-    Args:
-        most_words: maximum number of distinct words in the cache.
-    """
+def unpack(packed: bytes) -> Reader:
+    """Return the Reader that `pack` wrote, in single precision."""
+    content = srsly.msgpack_loads(packed)
+    reader = Reader(Inventory(content["forms"]), **content["settings"])
+    weights: dict[str, NDArray[np.generic]] = content["weights"]
+    quantised = embeddings(reader)
+    state = {}
+    for name in reader.state_dict():
+        state[name] = torch.from_numpy(weights[name].astype(np.float32))
+        if name in quantised:
+            state[name] *= torch.from_numpy(weights[f"{name}.scale"].astype(np.float32) / 127)
+    reader.load_state_dict(state)
+    return reader.eval()
 
-    def __init__(self, most_words: int = CACHED_WORDS) -> None:
-        self._most_words = most_words
-        self._reader: Reader | None = None
-        self._rows: dict[int, int] = {}
-        self._vectors = torch.empty(0)
 
-    def vectors(self, reader: Reader, words: UInt64s, strings: StringStore) -> torch.Tensor:
-        """Return the vectors of words given by their spaCy hashes, `[words, width]` float32."""
-        kinds, places = np.unique(words, return_inverse=True)
-        keys = kinds.tolist()
-        new = [key for key in keys if key not in self._rows] if reader is self._reader else keys
-        if new:
-            if reader is not self._reader or len(self._rows) + len(new) > self._most_words:
-                self._reader, self._rows, self._vectors, new = reader, {}, torch.empty(0, reader.width), keys
-            rows = torch.from_numpy(reader.inventory.rows([strings[key] for key in new]))
-            self._vectors = torch.cat([self._vectors, reader.words(rows)])
-            self._rows.update(zip(new, range(len(self._rows), len(self._rows) + len(new)), strict=True))
-        found = np.fromiter((self._rows[key] for key in keys), np.int64, len(keys))
-        return self._vectors[torch.from_numpy(found[places])]
+def embeddings(reader: Reader) -> frozenset[str]:
+    """Return the names of a Reader's embedding tables among its weights."""
+    return frozenset(f"{name}.weight" for name, part in reader.named_modules() if isinstance(part, torch.nn.Embedding))
 
 
 def _forward(
@@ -87,6 +90,8 @@ def _forward(
     lengths = [length for length in lengths if length]
     if lengths:
         with torch.inference_mode():
-            vectors = model.attrs["cache"].vectors(reader, table[~space, 0], docs[0].vocab.strings)
+            kinds, places = np.unique(table[~space, 0], return_inverse=True)
+            rows = reader.inventory.rows([docs[0].vocab.strings[key] for key in kinds.tolist()])
+            vectors = reader.words(torch.from_numpy(rows))[torch.from_numpy(places)]
             read[~space, :-1] = reader(vectors, lengths).numpy()
     return np.split(read, np.cumsum([len(doc) for doc in docs])[:-1]), lambda gradients: []

@@ -1,13 +1,19 @@
-"""The choice of tree labels from the scores of the parser's heads."""
+"""The choice of tree labels from the scores of the parser's heads: of depths, their changes, phrases and chains."""
 
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ops.arrays import Float32s, Int64s
 from ops.compiled import compiled
 from ops.english.labels import TreeLabels
-from ops.english.viterbi import CHANGES, DEPTHS, best_depths
+
+DEPTHS = 28
+LOWEST_CHANGE = -24
+CHANGES = 31
+# The column of the change for each difference of two depths, from 1 - DEPTHS on; the nearest column if out of range.
+COLUMNS = np.clip(np.arange(1 - DEPTHS, DEPTHS) - LOWEST_CHANGE, 0, CHANGES - 1)
 
 
 def best_labels(
@@ -23,9 +29,9 @@ def best_labels(
         phrases, unaries: the names that the last two heads choose from.
     """
     change, absolute, phrase, unary = np.split(scores, np.cumsum([CHANGES, DEPTHS, len(phrases)]), axis=1)
-    depths = best_depths(absolute, change, lengths)
-    names = common_names(np.ascontiguousarray(phrase), first_places(depths))
-    ends = np.cumsum(lengths).tolist()
+    ends = np.cumsum(lengths)
+    depths = best_depths(np.ascontiguousarray(absolute), np.ascontiguousarray(change), ends)
+    names = common_names(phrase, first_places(depths))
     depth_of, name_of, chain_of = depths.tolist(), names.tolist(), unary.argmax(1).tolist()
     return [
         TreeLabels(
@@ -33,7 +39,7 @@ def best_labels(
             [phrases[name] for name in name_of[end - length : end - 1]],
             [unaries[chain] for chain in chain_of[end - length : end]],
         )
-        for end, length in zip(ends, lengths, strict=True)
+        for end, length in zip(ends.tolist(), lengths, strict=True)
     ]
 
 
@@ -59,19 +65,57 @@ def first_places(depths: Int64s) -> Int64s:
     return owners
 
 
-@compiled
 def common_names(scores: Float32s, owners: Int64s) -> Int64s:
     """Return for each position the column with the greatest sum over all positions with the same owner, `[places]`.
 
     Args:
         scores: the scores of the columns at each position, `[places, columns]`.
-        owners: the owner of each position, `[places]`; an owner owns itself and never comes after the position.
+        owners: the owner of each position, `[places]`.
     """
-    sums = np.zeros_like(scores)
-    names = np.empty(len(owners), np.int64)
-    for place in range(len(owners)):
-        for column in range(scores.shape[1]):
-            sums[owners[place], column] += scores[place, column]
-    for place in range(len(owners)):
-        names[place] = sums[place].argmax() if owners[place] == place else names[owners[place]]
+    places = len(owners)
+    of_owner = csr_array((np.ones(places, np.float32), (owners, np.arange(places))), shape=(places, places))
+    names: Int64s = (of_owner @ scores).argmax(1)[owners]
     return names
+
+
+@compiled
+def best_depths(absolute: Float32s, change: Float32s, ends: Int64s) -> Int64s:
+    """Return the depths (from 1) with the greatest sum of scores, `[words]`; 0 after the last word of a sentence.
+
+    The depth before the first word is 1. Ties go to the lowest depths, compared from the end.
+
+    Args:
+        absolute: log-probabilities of the depths after each word of concatenated sentences, `[words, DEPTHS]`; the
+            values of a sentence's last word are ignored.
+        change: log-probabilities of the change of depth, `[words, CHANGES]`.
+        ends: the place after the last word of each sentence, which has at least one word, `[sentences]`.
+    """
+    depths = np.zeros(len(absolute), np.int64)
+    changes = np.empty(2 * DEPTHS - 1, np.float32)
+    scores, best = np.empty(DEPTHS, np.float32), np.empty(DEPTHS, np.float32)
+    arrivals = np.empty((len(absolute), DEPTHS), np.int32)
+    start = 0
+    for end in ends:
+        last = end - 1
+        for place in range(start, last):
+            for k in range(2 * DEPTHS - 1):
+                changes[k] = change[place, COLUMNS[k]]
+            from_here = arrivals[place]
+            for depth in range(DEPTHS):
+                best[depth] = (np.float32(0) if place == start else scores[0]) + changes[depth + DEPTHS - 1]
+                from_here[depth] = 0
+            for before in range(1, DEPTHS if place > start else 1):
+                score = scores[before]
+                for depth in range(DEPTHS):
+                    value = score + changes[depth - before + DEPTHS - 1]
+                    from_here[depth] = before if value > best[depth] else from_here[depth]
+                    best[depth] = max(value, best[depth])
+            for depth in range(DEPTHS):
+                scores[depth] = best[depth] + absolute[place, depth]
+        if last > start:
+            depth = int(scores.argmax())
+            for place in range(last - 1, start - 1, -1):
+                depths[place] = depth + 1
+                depth = arrivals[place, depth]
+        start = end
+    return depths

@@ -88,9 +88,10 @@ class Reader(nn.Module):
         return dropped
 
     def _recur(self, lstm: nn.Module, vectors: Tensor, batch_sizes: Tensor) -> Tensor:
-        # The recurrence takes half of the training time, and bfloat16 halves this part. Older processors do not support
-        # bfloat16.
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.training and has_bfloat16()):
+        # The recurrence takes half of the training time, and bfloat16 halves this part where oneDNN, which runs it,
+        # supports bfloat16 on this processor.
+        in_half = self.training and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+        with torch.autocast("cpu", torch.bfloat16, enabled=in_half):
             read: Tensor = lstm(PackedSequence(vectors, batch_sizes))[0].data
         return read.float()
 
@@ -100,11 +101,6 @@ class Reader(nn.Module):
             return vectors
         kept: Tensor = self.dropout(vectors.new_ones(len(lengths), vectors.shape[1]))
         return vectors * kept.repeat_interleave(torch.as_tensor(lengths), 0)
-
-
-def has_bfloat16() -> bool:
-    """Return whether oneDNN, which runs the recurrence, supports bfloat16 on this processor."""
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def index_words(lengths: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:

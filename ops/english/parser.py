@@ -14,10 +14,9 @@ from spacy.vocab import Vocab
 from thinc.api import Model, chain
 
 from ops.arrays import Float32s, Int64s
-from ops.english.extension import register_extension, store_tree
 from ops.english.labelling import best_labels
 from ops.english.labels import TreeLabels, bracketed
-from ops.english.segments import fill_boundaries, sentence_spans
+from ops.english.sentences import fill_boundaries, register_extension, sentence_spans, store_tree
 
 UNTAGGED = "XX"
 

@@ -11,6 +11,7 @@ from ops.mine.candidates import least_support
 from ops.mine.pattern_kinds import SequenceKind
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns import count_sequences
+from ops.patterns.mined import NEVER
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
@@ -76,7 +77,7 @@ class OwnWords:
         members = Sequences(own.astype(np.int32), np.array([0, len(own)]))
         sets = SentenceSets.gather(np.array([number]), members, self.kind.view.store)
         least = least_support(self.kind.min_support, len(own), self._min_count)
-        mined = self.kind.mine(sets, np.array([least], np.int64))
+        mined = self.kind.mine(sets, np.array([[least, NEVER, NEVER]], np.int64))
         words, at_most = self._rarest(mined.patterns)
         # Each word of a pattern is mined too, as a pattern of its own.
         rare = np.flatnonzero(at_most <= self._rare)

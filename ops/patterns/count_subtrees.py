@@ -7,12 +7,11 @@ import numpy as np
 
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
-from ops.patterns.forest import Forest
+from ops.patterns.forest import Forest, link, pair_support
 from ops.patterns.mined import longer
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.subtree_patterns import Subtrees
-from ops.patterns.tree_links import link, pair_support
 
 # Trees searched at once: their nodes and matches stay in the processor's cache.
 CHUNK = 1024

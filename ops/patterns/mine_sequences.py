@@ -6,16 +6,15 @@ from ops.arrays import Int32s, Int64s, UInt8s
 from ops.compiled import compiled
 from ops.patterns.mined import (
     COLUMNS,
+    GROWN,
     KEPT,
     SEEN,
     SUPPORT,
     Mined,
     by_document,
-    count_if,
     count_once,
     document_sizes,
     is_frequent,
-    least_in_parts,
     longer,
 )
 from ops.patterns.sequences import Sequences
@@ -39,7 +38,8 @@ def mine_sets(
     Args:
         sequences: the sentences of all sets.
         sets: the members of each set, as indices into `sequences`.
-        min_support: the minimum support in each set, `[sets]`, or also in its halves (see `least_in_parts`).
+        min_support: the minimum supports in each set, in its first half and in its second, `[sets, 3]`. A pattern is
+            frequent if it reaches one of them; `NEVER` is none.
         max_length: maximum number of items of a pattern.
         max_gap: the maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns;
             None or -1 means no limit.
@@ -48,28 +48,26 @@ def mine_sets(
 
     Raises ValueError if a minimum or maximum is below 1.
     """
-    minimums = least_in_parts(min_support)
-    if minimums.min(initial=1) < 1 or max_length < 1:
+    if min_support.min(initial=1) < 1 or max_length < 1:
         raise ValueError("sequences: the minimum support and the maximum length must be at least 1")
     gap = -1 if max_gap is None or max_gap < 0 else max_gap
     n_codes = int(sequences.items.max(initial=-1)) + 1
     # numpy's zeros cost nothing until touched, which matters if millions of words are known but few occur.
     code_of, support = np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int32)
     members = by_document(sets, documents)
-    parents, items, counts = [], [], []
-    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], minimums, strict=True):
+    parts = []
+    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
         rows = members[first:stop]
         codes, starts, alphabet = _relabelled(
             sequences.items, sequences.offsets, rows, least.min(), gap, code_of, support
         )
-        parent, code, count = _mine(
+        grown = _mine(
             codes, starts, marks[rows], documents[rows], document_sizes(documents[rows]), alphabet.size, least,
             max_length, gap,
         )  # fmt: skip
-        parents.append(parent)
-        items.append(alphabet[code])
-        counts.append(count)
-    return Mined.grown(parents, items, counts)
+        grown[:, 1] = alphabet[grown[:, 1]]
+        parts.append(grown)
+    return Mined.grown(parts)
 
 
 @compiled
@@ -129,29 +127,19 @@ def _mine(
     least: Int64s,
     max_length: int,
     max_gap: int,
-) -> tuple[Int64s, Int64s, Int64s]:
-    """Grow patterns by one item at a time; return each pattern's prefix (or -1), last item, and counts as in `Mined`.
+) -> Int64s:
+    """Grow patterns by one item at a time, and return what `Mined.grown` takes.
 
     A document's sentences must be consecutive. A pattern's matches are positions of its last item: the first one in
     each sentence or, with a gap limit, all of them.
     """
     n_sentences, n_codes = offsets.size - 1, codes.size
-    # The previous position of the same item in the sentence, and the index of the sentence.
-    previous, sentence_of = np.full(n_codes, -1, np.int32), np.empty(n_codes, np.int32)
-    latest = np.full(n_items, -1, np.int32)
-    for sentence in range(n_sentences):
-        for place in range(offsets[sentence], offsets[sentence + 1]):
-            sentence_of[place] = sentence
-            if codes[place] >= 0:
-                if latest[codes[place]] >= offsets[sentence]:
-                    previous[place] = latest[codes[place]]
-                latest[codes[place]] = place
+    sentence_of = np.repeat(np.arange(n_sentences, dtype=np.int32), np.diff(offsets))
     counts = np.zeros((n_items, COLUMNS), np.int64)
     size, next_free = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     touched, hit = np.empty(n_items + 1, np.int32), np.empty(n_codes + 1, np.int32)
     places = np.empty(2 * n_codes + 1, np.int32)
-    parent, item_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, KEPT), np.int64)
-    found, stamp, document_stamp = 0, 0, 0
+    grown, found, stamp, document_stamp = np.empty((1024, GROWN), np.int64), 0, 0, 0
     pending = [(-1, 1, 0, n_sentences)]
     while pending:
         pattern, length, begin, end = pending.pop()
@@ -171,19 +159,9 @@ def _mine(
                 if documents[sentence] != document:
                     document, sentences = documents[sentence], document_size[sentence]
                     document_stamp += 1
-            if max_gap < 0:
-                for place in range(start, stop):
-                    code = codes[place]
-                    new = int(previous[place] < start)
-                    touched[n_touched] = code
-                    n_touched += new & int(counts[code, SUPPORT] == 0)
-                    count_if(new, counts, code, mark, document_stamp, sentences)
-                    hit[hits] = place
-                    hits += new
-                continue
             if pattern >= 0:
                 # Windows of one sentence overlap. A part that an earlier window has covered is not visited again.
-                stop = min(stop, start + 1 + max_gap)
+                stop = stop if max_gap < 0 else min(stop, start + 1 + max_gap)
                 start = max(start, reached)
                 reached = stop
             for place in range(start, stop):
@@ -195,35 +173,33 @@ def _mine(
                             touched[n_touched] = code
                             n_touched += 1
                         count_once(counts, code, mark, document_stamp, sentences)
+                    elif max_gap < 0:
+                        continue  # the first position of the item is enough
                     if not deepest:
                         hit[hits] = place
                         size[code] += 1
                         hits += 1
-        hits = 0 if deepest else hits
         top = end if pattern >= 0 else 0
         if top + hits > places.size:
             places = longer(places, top + hits)
-        if found + n_touched > parent.size:
-            parent, item_of = longer(parent, found + n_touched), longer(item_of, found + n_touched)
-            counts_of = longer(counts_of, found + n_touched)
+        if found + n_touched > len(grown):
+            grown = longer(grown, found + n_touched)
         for code in np.sort(touched[:n_touched]):
             if is_frequent(counts, code, least):
-                parent[found], item_of[found] = pattern, code
-                for which in range(KEPT):
-                    counts_of[found, which] = counts[code, which]
+                grown[found, 0], grown[found, 1] = pattern, code
+                grown[found, 2:] = counts[code, :KEPT]
                 if not deepest:
                     next_free[code] = top
-                    top += counts[code, SUPPORT] if max_gap < 0 else size[code]
+                    top += size[code]
                     pending.append((found, length + 1, next_free[code], top))
                 found += 1
             else:
                 next_free[code] = -1
-            for which in range(KEPT):
-                counts[code, which] = 0
+            counts[code, :KEPT] = 0
             size[code] = 0
         for index in range(hits):
             code = codes[hit[index]]
             if next_free[code] >= 0:
                 places[next_free[code]] = hit[index]
                 next_free[code] += 1
-    return parent[:found].copy(), item_of[:found].copy(), counts_of[:found].copy()
+    return grown[:found].copy()

@@ -4,9 +4,10 @@ import numpy as np
 
 from ops.arrays import Int32s, Int64s, UInt8s
 from ops.compiled import compiled
-from ops.patterns.forest import Forest
+from ops.patterns.forest import Forest, link, pair_support
 from ops.patterns.mined import (
     COLUMNS,
+    GROWN,
     KEPT,
     SEEN,
     SUPPORT,
@@ -15,11 +16,9 @@ from ops.patterns.mined import (
     count_once,
     document_sizes,
     is_frequent,
-    least_in_parts,
     longer,
 )
 from ops.patterns.sequences import Sequences
-from ops.patterns.tree_links import link, pair_support
 
 
 def mine_sets(
@@ -40,7 +39,8 @@ def mine_sets(
     Args:
         forest: the trees of all sets.
         sets: the members of each set, as indices into `forest`.
-        min_support: the minimum support in each set, `[sets]`, or also in its halves (see `least_in_parts`).
+        min_support: the minimum supports in each set, in its first half and in its second, `[sets, 3]`. A pattern is
+            frequent if it reaches one of them; `NEVER` is none.
         max_nodes: maximum number of nodes of a subtree; it has at least two. One above the size of the largest tree
             changes nothing and costs no memory.
         n_labels: number of labels; the code of every label is below it.
@@ -49,38 +49,19 @@ def mine_sets(
 
     Raises ValueError if a minimum is below 1 or the maximum below 2.
     """
-    minimums = least_in_parts(min_support)
-    if minimums.min(initial=1) < 1 or max_nodes < 2:
+    if min_support.min(initial=1) < 1 or max_nodes < 2:
         raise ValueError("subtrees: the minimum support must be at least 1, the maximum of nodes at least 2")
     members = by_document(sets, documents)
-    parents, codes, counts = [], [], []
-    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], minimums, strict=True):
+    parts = []
+    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
         rows = members[first:stop]
-        trees = Forest(*_gathered(forest.label, forest.size, forest.offsets, rows))
+        trees = forest.take(rows)
         links, tree_of = link(trees, pair_support(trees, n_labels) >= least.min())
         most = min(max_nodes, int(np.diff(trees.offsets).max(initial=2)))
-        parent, code, count = _mine(
-            links, tree_of, trees.offsets, marks[rows], documents[rows], document_sizes(documents[rows]), n_labels,
-            least, most,
-        )  # fmt: skip
-        parents.append(parent)
-        codes.append(code)
-        counts.append(count)
-    grown = Mined.grown(parents, codes, counts)
+        sizes = document_sizes(documents[rows])
+        parts.append(_mine(links, tree_of, trees.offsets, marks[rows], documents[rows], sizes, n_labels, least, most))
+    grown = Mined.grown(parts)
     return grown.where(grown.patterns.lengths > 1)
-
-
-@compiled
-def _gathered(label: Int32s, size: Int32s, offsets: Int64s, rows: Int32s) -> tuple[Int32s, Int32s, Int64s]:
-    own = np.zeros(rows.size + 1, np.int64)
-    for tree in range(rows.size):
-        own[tree + 1] = own[tree] + offsets[rows[tree] + 1] - offsets[rows[tree]]
-    labels, sizes = np.empty(own[-1], np.int32), np.empty(own[-1], np.int32)
-    for tree in range(rows.size):
-        shift = offsets[rows[tree]] - own[tree]
-        for node in range(own[tree], own[tree + 1]):
-            labels[node], sizes[node] = label[node + shift], size[node + shift]
-    return labels, sizes, own
 
 
 @compiled
@@ -94,12 +75,11 @@ def _mine(
     n_labels: int,
     least: Int64s,
     max_nodes: int,
-) -> tuple[Int64s, Int64s, Int64s]:
-    """Grow patterns by one node at a time.
+) -> Int64s:
+    """Grow patterns by one node at a time, and return what `Mined.grown` takes.
 
-    A pattern's matches are the positions of its last node, sorted by tree. The counts are those of `Mined`. A
-    document's trees must be consecutive. A code stands for two numbers: the steps back up from the last node, and the
-    label of the new node.
+    A pattern's matches are the positions of its last node, sorted by tree. A document's trees must be consecutive. A
+    code stands for two numbers: the steps back up from the last node, and the label of the new node.
 
     Several matches can share the node below which a new child is added. The first of these matches has the leftmost
     child there, so the later siblings of this child include those of the other matches. It is therefore enough to visit
@@ -117,8 +97,7 @@ def _mine(
     # No pattern has more matches to visit than this, so no array needs to grow inside the loops.
     most = tree_of.size * max_nodes
     hit, hit_code, places = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
-    above, code_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, KEPT), np.int64)
-    found, stamp, document_stamp = 0, 0, 0
+    grown, found, stamp, document_stamp = np.empty((1024, GROWN), np.int64), 0, 0, 0
     pending = [(-1, 0, 0, 0, tree_of.size)]
     while pending:
         pattern, nodes, depth, begin, end = pending.pop()
@@ -156,14 +135,12 @@ def _mine(
         free = end if pattern >= 0 else 0
         if free + hits > places.size:
             places = longer(places, free + hits)
-        if found + n_touched > above.size:
-            above, code_of = longer(above, found + n_touched), longer(code_of, found + n_touched)
-            counts_of = longer(counts_of, found + n_touched)
+        if found + n_touched > len(grown):
+            grown = longer(grown, found + n_touched)
         for code in np.sort(touched[:n_touched]):
             if is_frequent(counts, code, least):
-                above[found], code_of[found] = pattern, code
-                for which in range(KEPT):
-                    counts_of[found, which] = counts[code, which]
+                grown[found, 0], grown[found, 1] = pattern, code
+                grown[found, 2:] = counts[code, :KEPT]
                 if not deepest:
                     below = 0 if pattern < 0 else depth + 1 - code // n_labels
                     pending.append((found, nodes + 1, below, free, free + count[code]))
@@ -172,12 +149,11 @@ def _mine(
                 found += 1
             else:
                 next_free[code] = -1
-            for which in range(KEPT):
-                counts[code, which] = 0
+            counts[code, :KEPT] = 0
             count[code] = 0
         for index in range(hits):
             code = hit_code[index]
             if next_free[code] >= 0:
                 places[next_free[code]] = hit[index]
                 next_free[code] += 1
-    return above[:found].copy(), code_of[:found].copy(), counts_of[:found].copy()
+    return grown[:found].copy()

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ops.arrays import Arrays, Bools, Int32s, Int64s, Integers
+from ops.arrays import Arrays, Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.sequences import Sequences
 
@@ -27,6 +27,7 @@ COUNTS = np.dtype(
 # of the document in which it occurred last, and its count in that document.
 SUPPORT, MARKED, HALF, HALF_MARKED, DOCUMENTS, SQUARES, PRODUCTS, SEEN, DOCUMENT, WITHIN = range(10)
 KEPT, COLUMNS = 7, 10
+GROWN = 2 + KEPT  # what the miners return of a pattern, as `Mined.grown` takes it
 
 # The marks of a sentence, which are added: it is counted separately, and its document is in the first half.
 MARK, FIRST_HALF = 1, 2
@@ -57,21 +58,16 @@ class Mined:
     offsets: Int64s
 
     @classmethod
-    def grown(cls, parent: Sequence[Int64s], item: Sequence[Integers], counts: Sequence[Int64s]) -> Self:
+    def grown(cls, parts: Sequence[Int64s]) -> Self:
         """Return the patterns of several sets that were grown by one item at a time.
 
-        Each argument contains one array for each set.
-
-        Args:
-            parent: the index in the set of the pattern that each pattern extends, -1 for none, `[n]`.
-            item: the item that each pattern adds, `[n]`.
-            counts: each pattern's counts, in the order of `COUNTS`, `[n, 7]`.
+        Each part `[n, 9]` has for each pattern of a set the index in the set of the pattern that it extends, -1 for
+        none, the item that it adds, and its counts in the order of `COUNTS`.
         """
-        offsets = np.cumsum([0, *map(len, parent)], dtype=np.int64)
-        shifted = [np.where(own < 0, own, own + start) for own, start in zip(parent, offsets[:-1], strict=True)]
-        none = np.zeros(0, np.int64)
-        patterns = Sequences.from_parents(np.concatenate([none, *shifted]), np.concatenate([none, *item]))
-        return cls(patterns, as_counts(np.concatenate([np.zeros((0, KEPT), np.int64), *counts])), offsets)
+        offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+        rows = np.concatenate([np.zeros((0, GROWN), np.int64), *parts])
+        parent = np.where(rows[:, 0] < 0, -1, rows[:, 0] + np.repeat(offsets[:-1], np.diff(offsets)))
+        return cls(Sequences.from_parents(parent, rows[:, 1].copy()), as_counts(rows[:, 2:]), offsets)
 
     def where(self, keep: Bools) -> Self:
         """Return the patterns that `keep [n_patterns]` marks."""
@@ -103,35 +99,8 @@ def count_once(counts: Int64s, code: int, mark: int, document: int, size: int) -
 
 
 @compiled
-def count_if(new: int, counts: Int64s, code: int, mark: int, document: int, size: int) -> None:
-    """Do what `count_once` does if `new` is 1, and nothing if it is 0, without a branch that cannot be predicted."""
-    counts[code, SUPPORT] += new
-    counts[code, MARKED] += new & mark
-    counts[code, HALF] += new & mark >> 1
-    counts[code, HALF_MARKED] += new & mark >> 1 & mark
-    other = int(counts[code, DOCUMENT] != document)
-    counts[code, DOCUMENT] = document
-    counts[code, WITHIN] *= 1 - other
-    counts[code, DOCUMENTS] += new & other
-    counts[code, SQUARES] += new * (2 * counts[code, WITHIN] + 1)
-    counts[code, PRODUCTS] += new * size
-    counts[code, WITHIN] += new
-
-
-def least_in_parts(min_support: Int64s) -> Int64s:
-    """Return the minimum supports in each set, in its first half and in its second, `[sets, 3]`.
-
-    A pattern is frequent if it reaches one of them. Minimums `[sets]` are those of the complete sets alone.
-    """
-    if min_support.ndim == 2:
-        return min_support
-    never = np.full(len(min_support), NEVER)
-    return np.stack([min_support, never, never], 1)
-
-
-@compiled
 def is_frequent(counts: Int64s, code: int, least: Int64s) -> bool:
-    """Return whether a code reaches one of the minimum supports `least [3]` of `least_in_parts`."""
+    """Return whether a code reaches one of the minimum supports `least [3]`: in the set, its first half, its second."""
     support, half = counts[code, SUPPORT], counts[code, HALF]
     return bool(support >= least[0] or half >= least[1] or support - half >= least[2])
 

@@ -7,7 +7,7 @@ from prefixspan import PrefixSpan  # type: ignore[import-untyped]
 
 from ops.arrays import Int32s, Int64s, UInt8s
 from ops.patterns import count_sequences
-from ops.patterns.mined import KEPT, MARK, Mined, as_counts, least_in_parts
+from ops.patterns.mined import KEPT, MARK, Mined, as_counts
 from ops.patterns.sequences import Sequences
 
 
@@ -33,7 +33,7 @@ def mine_sets(
 ) -> Mined:
     """Return what `mine` finds in each set of sentences; the arguments are those of `mine_sequences.mine_sets`."""
     patterns, counts, offsets = [], [], [0]
-    for rows, least in zip(sets.to_lists(), least_in_parts(min_support).tolist(), strict=True):
+    for rows, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
         members = sequences.take(rows)
         found = [pattern for pattern, _ in mine(members, min(least), max_length)]
         where = count_sequences.occurrences(members, Sequences.from_lists(found))

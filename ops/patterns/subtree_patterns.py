@@ -84,15 +84,11 @@ class Subtrees:
         # Each node is preceded by the brackets that are closed before it.
         before = np.concatenate((np.zeros(1, np.int32), self.depth[:-1]))
         closing = np.where(self.depth > 0, before + 1 - self.depth, 0)
-        kinds, which = np.unique(closing.astype(np.int64) * len(labels) + self.label, return_inverse=True)
-        starts = [(")" * (kind // len(labels)), labels[kind % len(labels)]) for kind in kinds.tolist()]
-        inner = [f"{closed} ({label}" for closed, label in starts]
-        pieces, ends = which.tolist(), self.offsets.tolist()
-        last = [")" * (depth + 1) for depth in range(int(self.depth.max(initial=0)) + 1)]
-        depths = self.depth.tolist()
+        opened = zip(closing.tolist(), self.label.tolist(), strict=True)
+        pieces, depths = [f"{')' * closed} ({labels[code]}" for closed, code in opened], self.depth.tolist()
         return [
-            "".join([inner[piece] for piece in pieces[start:stop]])[1:] + last[depths[stop - 1]] if stop > start else ""
-            for start, stop in pairwise(ends)
+            "".join(pieces[start:stop])[1:] + ")" * (depths[stop - 1] + 1) if stop > start else ""
+            for start, stop in pairwise(self.offsets.tolist())
         ]
 
 

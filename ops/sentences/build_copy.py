@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ops.arrays import Arrays, Bools, Int32s, Int64s
+from ops.arrays import Arrays, Int32s, Integers
 from ops.sentences.codes import LISTS, meta_kinds
-from ops.sentences.flat_files import FlatWriter, map_flat
 from ops.sentences.names import Names
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
@@ -23,17 +24,51 @@ SHARDS_PER_REQUEST = 16  # number of shards whose row groups are read together
 LOWER = "lower"  # the words in lower case, an additional list next to the numbered kinds of names
 NAME_TYPES: tuple[type[np.generic], ...] = (np.int64, np.uint8)
 SHARDS = 3  # read in parallel
-BLOCK = 1 << 22  # sentences whose documents are numbered at a time
 WORDS = 1 << 16  # processed at a time
 
 # Without tags, a word is punctuation if it consists only of these marks. Symbols such as % are not punctuation.
 _MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
 
 
+class FlatWriter(ExitStack):
+    """Appends to the arrays of a folder, each stored as one file of numbers without a header.
+
+    Args:
+        folder: the folder of the files, which must exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self._files: dict[str, BinaryIO] = {}
+        self._ends: dict[str, int] = {}
+
+    def add(self, name: str, numbers: Arrays) -> None:
+        """Append to the array of this name, or create it; all its numbers must have one type."""
+        if name not in self._files:
+            self._files[name] = self.enter_context(open(self.folder / name, "wb"))  # noqa: SIM115
+        self._files[name].write(np.ascontiguousarray(numbers).data)
+
+    def add_lengths(self, name: str, lengths: Integers) -> None:
+        """Append the ends of further lists, computed from their lengths, to an int64 array that begins with 0."""
+        if name not in self._ends:
+            self._ends[name] = 0
+            self.add(name, np.zeros(1, np.int64))
+        ends = self._ends[name] + np.cumsum(lengths, dtype=np.int64)
+        if len(ends):
+            self._ends[name] = int(ends[-1])
+        self.add(name, ends)
+
+
+def map_flat(path: Path, kind: type[np.generic]) -> Arrays:
+    """Return a memory-mapped array over a file of numbers of this type, so that only the values read use memory."""
+    return np.memmap(path, kind, "r") if path.stat().st_size else np.zeros(0, kind)
+
+
 def build_copy(store: Store, codes: str, folder: Path) -> None:
     """Write the copy that `SentenceStore` reads into an existing empty folder.
 
-    In memory are the codes of a few shards, the name codes of sixteen shards, one block of document numbers, and two
+    In memory are the codes of a few shards, the name codes of sixteen shards, 20 bytes for each sentence, and two
     copies of the vocabulary of words.
 
     Args:
@@ -125,35 +160,12 @@ def _add(table: pa.Table, places: dict[str, Int32s], writer: FlatWriter) -> None
 
 
 def _number_documents(folder: Path) -> int:
-    """Number the distinct documents from 0 in the order of their hashes, and return the number of documents.
-
-    Hashes are uniformly distributed, so they are divided into ranges that each have about one block of sentences. For
-    each range all hashes are read twice: once to find the distinct hashes, and once to write the documents' numbers.
-    """
+    """Number the distinct documents from 0 in the order of their hashes, and return the number of documents."""
     hashes = map_flat(folder / HASHES, np.int64)
-    with open(folder / "document", "wb") as file:
-        file.truncate(np.dtype(np.int32).itemsize * len(hashes))
-    codes = map_flat(folder / "document", np.int32, change=True)
-    parts = -(-len(hashes) // BLOCK)
-    documents = 0
-    for part in range(parts):
-        first, last = (part * 2**64 // parts - 2**63, (part + 1) * 2**64 // parts - 2**63 - 1)
-        distinct = np.zeros(0, np.int64)
-        for _, _, own in _between(hashes, first, last):
-            distinct = np.union1d(distinct, own)
-        for start, inside, own in _between(hashes, first, last):
-            codes[start : start + len(inside)][inside] = documents + np.searchsorted(distinct, own)
-        documents += len(distinct)
+    distinct = np.unique(hashes)
+    np.searchsorted(distinct, hashes).astype(np.int32).tofile(folder / "document")
     (folder / HASHES).unlink()
-    return documents
-
-
-def _between(numbers: Int64s, first: int, last: int) -> Iterator[tuple[int, Bools, Int64s]]:
-    """Yield each block's start, a mask of its numbers from `first` to `last` (inclusive), and these numbers."""
-    for start in range(0, len(numbers), BLOCK):
-        some = numbers[start : start + BLOCK]
-        inside = (some >= first) & (some <= last)
-        yield start, inside, some[inside]
+    return len(distinct)
 
 
 def _describe_words(folder: Path, number: int) -> None:

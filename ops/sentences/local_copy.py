@@ -5,7 +5,6 @@ import os
 import shutil
 import stat
 import tempfile
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,8 +34,7 @@ def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:
     folder = _copy(fingerprint)
     _check_private(folder.parent)
     if not folder.exists():
-        with _alone(folder):
-            _remove_attempts(folder)
+        with _alone(folder.parent):
             if not folder.exists():
                 _build(store, codes, folder)
     _check_own(folder)
@@ -48,14 +46,14 @@ def drop_sentences(fingerprint: str) -> None:
     folder = _copy(fingerprint)
     if not folder.parent.exists() or not _is_own(folder.parent):
         return
-    with _alone(folder):
-        _remove_attempts(folder)
-        shutil.rmtree(folder, ignore_errors=True)
-        _lock_file(folder).unlink(missing_ok=True)
+    with _alone(folder.parent):
+        for copy in (folder, _attempt(folder)):
+            shutil.rmtree(copy, ignore_errors=True)
 
 
 def _build(store: Store, codes: str, folder: Path) -> None:
-    attempt = folder.parent / f".{folder.name}.{uuid.uuid4().hex[:12]}"
+    attempt = _attempt(folder)
+    shutil.rmtree(attempt, ignore_errors=True)  # what a killed process left
     attempt.mkdir()
     try:
         build_copy(store, codes, attempt)
@@ -64,47 +62,29 @@ def _build(store: Store, codes: str, folder: Path) -> None:
         shutil.rmtree(attempt, ignore_errors=True)
 
 
-def _remove_attempts(folder: Path) -> None:
-    """Remove incomplete copies of killed processes; the caller must hold the lock (`_alone`)."""
-    for attempt in folder.parent.glob(f".{folder.name}.*"):
-        if attempt != _lock_file(folder):
-            shutil.rmtree(attempt, ignore_errors=True)
-
-
 def _copy(fingerprint: str) -> Path:
     """Return the path of this machine's copy: below ATLAS_CACHE or the temporary folder, in the user's folder."""
     base = os.environ.get("ATLAS_CACHE") or tempfile.gettempdir()
     return Path(base) / f"neuron-atlas-{os.getuid()}" / f"{fingerprint[:32]}-{SCHEMA_VERSION}-{_LAYOUT}"
 
 
-def _lock_file(folder: Path) -> Path:
-    return folder.parent / f".{folder.name}.lock"
+def _attempt(folder: Path) -> Path:
+    """Return the path of a copy until it is complete."""
+    return folder.parent / f".{folder.name}"
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Prevent other processes of this machine from making or removing the copy inside the `with`.
+def _alone(copies: Path) -> Iterator[None]:
+    """Prevent other processes of this machine from making or removing a copy inside the `with`.
 
     The lock of a process that dies is released.
     """
-    path = _lock_file(folder)
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if _is_there(file, path):
-                yield
-                return
-        finally:
-            os.close(file)
-
-
-def _is_there(file: int, path: Path) -> bool:
-    """Return whether an open lock file is still at its path: a process that removes the copy also removes this file."""
+    file = os.open(copies / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except FileNotFoundError:
-        return False
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
 
 
 def _check_private(folder: Path) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -198,25 +198,10 @@ def _tree(doc: Doc, words: int) -> str | None:
         return None
     sentences = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     try:
-        kept = [_kept(sentence) for sentence in sentences]
-        found = [(s._.parse_string, tree) for s, tree in zip(sentences, kept, strict=True) if tree or s.text.strip()]
+        trees = [penn.read(str(sentence._.parse_string or "")) for sentence in sentences if sentence.text.strip()]
     except Exception:
-        return None  # benepar's own extension raises an error if its component did not run
-    # The trees that the included parser stores in the Doc already have the required form, with a leaf for each word.
-    own = [tree for given, tree in found if tree and given is tree]
-    if own and len(own) == len(found):
-        return f"(ROOT {' '.join(tree[len(_OPENING) : -1] for tree in own)})"
-    try:
-        trees = [penn.read(str(given or "")) for given, _ in found]
-    except InputError:
-        return None
+        return None  # a tree is malformed; or benepar's component did not run, so that its extension raises an error
     if not trees or sum(len(penn.leaves(tree)) for tree in trees) != words:
         return None
     inside = [part for tree in trees for part in (tree.children if tree.label in _ROOTS else [tree])]
     return f"(ROOT {' '.join(penn.write(part) for part in inside)})"
-
-
-def _kept(sentence: Span) -> str | None:
-    user_data: dict[Any, Any] = sentence.doc.user_data
-    tree: str | None = user_data.get((_EXTENSION, sentence.start, sentence.end))
-    return tree

@@ -9,9 +9,8 @@ import numpy as np
 from ops.arrays import Arrays, Bools, Int8s, Int32s, Int64s, places_among
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
-from ops.sentences.build_copy import FACTS, FLAGS, LOWER, NAME_TYPES, names_files
+from ops.sentences.build_copy import FACTS, FLAGS, LOWER, NAME_TYPES, map_flat, names_files
 from ops.sentences.codes import LISTS, NAME_KINDS, meta_kinds
-from ops.sentences.flat_files import map_flat
 from ops.sentences.folds import HALF
 from ops.sentences.names import Names
 from ops.shards import spans

@@ -1,7 +1,5 @@
 """Reading of rows from an Arrow file, which is how `datasets` saves a dataset, batch by batch."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Conversion of Arrow batches to rows: which columns are read, and how values of any type become Python strings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -113,7 +111,8 @@ def scalars(column: pa.Array) -> list[str | None]:
         valid = column.is_valid().to_pylist()
         return [str(number) if there else None for number, there in zip(numbers, valid, strict=True)]
     if types.is_timestamp(kind):
-        return [None if value is None else _iso(value) for value in column.cast(pa.string()).to_pylist()]
+        stamps = column.cast(pa.string()).to_pylist()
+        return [stamp if stamp is None else _OFFSET.sub(r"\1:\2", stamp.replace(" ", "T", 1)) for stamp in stamps]
     if types.is_temporal(kind) and not types.is_duration(kind):
         return [None if value is None else str(value) for value in column.cast(pa.string()).to_pylist()]
     if types.is_decimal(kind) or types.is_duration(kind) or types.is_interval(kind):
@@ -186,7 +185,3 @@ def _plain(column: pa.Array) -> pa.Array:
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     return _plain(column.dictionary_decode()) if isinstance(column, pa.DictionaryArray) else column
-
-
-def _iso(stamp: str) -> str:
-    return _OFFSET.sub(r"\1:\2", stamp.replace(" ", "T", 1))

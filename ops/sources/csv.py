@@ -1,7 +1,5 @@
 """Reading of rows from a CSV or TSV file with a header; cells are not converted."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The properties of a source's file that its path shows: format, compression, and metadata in the names of folders."""
 
-from __future__ import annotations
-
 import os
 from urllib.parse import unquote
 

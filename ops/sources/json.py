@@ -1,23 +1,20 @@
 """Reading of rows from JSON: an object per line, an array of objects, or objects one after another."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from ops.errors import one_line
 from ops.sources.chat import text_or_chat, text_rows
 from ops.sources.lines import BrokenStream, decode_line, read_lines, read_text
-from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, Row, printable, require_columns, scalar_text, values_of
-from ops.sources.source import Piece, SourceFile
+from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, Row, printable, require_columns, scalar_text
+from ops.sources.source import SourceFile
 from ops.sources.source_format import Rows
 from ops.sources.text_format import TextFormat
 
 # After this many objects without it, the text column counts as missing; keys with null values are often omitted.
 _OBJECTS_WITHOUT_TEXT = 100
 _SPACE = " \t\r\n"
-_AROUND = 12  # bytes of a key and its marks
 _DECODER = json.JSONDecoder()
 
 
@@ -186,11 +183,5 @@ class _Values:
         return length > 0
 
 
-class _Json(TextFormat):
-    def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return the approximate number of bytes of these rows: that of their values."""
-        return float(sum(len(value.encode()) + _AROUND for row in rows for value in values_of(row)))
-
-
 JSONL = TextFormat(kind="jsonl", reader=read_jsonl, in_ranges=True)
-JSON = _Json(kind="json", reader=read_json)
+JSON = TextFormat(kind="json", reader=read_json, around=len('"text": "", '))

@@ -1,7 +1,5 @@
 """The lines of a file, compressed or not, as bytes, and its text."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Reading of rows from a Parquet file, batch by batch within each row group."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 

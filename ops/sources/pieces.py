@@ -4,8 +4,6 @@ To add a format, write a module that defines its record, add the record to `FORM
 `file_names.py`.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 

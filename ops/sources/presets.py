@@ -1,7 +1,5 @@
 """The corpora that `--corpus` accepts by name: their place on the Hugging Face hub and the meaning of their columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 _SENTIMENT = {"0": "negative", "neg": "negative", "1": "positive", "pos": "positive"}

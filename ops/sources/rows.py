@@ -1,7 +1,5 @@
 """The output of every reader: rows with text, and unusable rows with the reason; and the check of their columns."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

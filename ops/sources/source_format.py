@@ -1,7 +1,5 @@
 """What the rest of the code needs from a format of sources, and the common base of formats of files."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """The meaning of a value of `--corpus`: the source that it names."""
 
-from __future__ import annotations
-
 import os
 import re
 

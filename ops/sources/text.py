@@ -1,14 +1,11 @@
 """Reading of files of text, one row per line, per paragraph or per file, and the recognition of hard line breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ops.sources.lines import BrokenStream, decode_line, read_head, read_lines, read_text
-from ops.sources.rows import Broken, Row, to_row
-from ops.sources.source import Part, Piece, Reading, Source, SourceFile
+from ops.sources.rows import to_row
+from ops.sources.source import Part, Reading, Source, SourceFile
 from ops.sources.source_format import Rows
 from ops.sources.text_format import TextFormat
 
@@ -134,28 +131,17 @@ class _Text(TextFormat):
         return []
 
 
-@dataclass(frozen=True, kw_only=True)
-class _LongRows(_Text):
-    """Rows of several lines, with this number of bytes between them."""
-
-    between: int = 0
-
-    def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return the approximate number of bytes of these rows."""
-        return float(sum(len(row.text.encode()) + self.between for row in rows))
-
-
-class _Paragraphs(_LongRows):
+class _Paragraphs(_Text):
     def options(self, reading: Reading, files: Sequence[str]) -> Part:
         return {"of_file": len(files) >= FILES}
 
 
-class _Documents(_LongRows):
+class _Documents(_Text):
     def check_file(self, path: str, text_column: str, options: Part) -> None:
         """Refuse a file that cannot be opened. One that is not text is a reject, because a glob may match some."""
         read_head(path, 1)
 
 
 TXT = _Text(kind="txt", reader=read_txt, in_ranges=True)
-PARAGRAPHS = _Paragraphs(kind="paragraphs", reader=read_paragraphs, between=len("\n\n"))
-DOCUMENTS = _Documents(kind="document", reader=read_document)
+PARAGRAPHS = _Paragraphs(kind="paragraphs", reader=read_paragraphs, around=len("\n\n"))
+DOCUMENTS = _Documents(kind="document", reader=read_document, around=0)

@@ -1,7 +1,6 @@
 """The common base of text formats: encoding, compression, and the division of files at line ends."""
 
-from __future__ import annotations
-
+import codecs
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,17 +10,13 @@ from ops.errors import InputError
 from ops.sources.chat import records_in
 from ops.sources.file_names import compression
 from ops.sources.lines import BrokenStream, expansion, read_head, read_lines
-from ops.sources.rows import Broken, Row
+from ops.sources.rows import Broken, Row, values_of
 from ops.sources.source import Part, Piece, SourceFile
 from ops.sources.source_format import FileFormat, piece_bytes
 from ops.storage.read_blocks import BLOCK, read_blocks
 from ops.storage.streams import file_size
 
 _CHECKED_ROWS = 200
-_MARKS = (
-    ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), "UTF-32"),
-    ((b"\xff\xfe", b"\xfe\xff"), "UTF-16"),
-)
 _HEAD = 4_096  # bytes from which an encoding is recognised
 
 
@@ -32,9 +27,11 @@ class TextFormat(FileFormat):
     Attributes:
         in_ranges: whether every line is a row, so that large files are read in ranges; the reader then takes
             `first_byte`, `stop_byte` and `first_row`.
+        around: about how many bytes surround each value, if rows do not consist of lines; None if they do.
     """
 
     in_ranges: bool = False
+    around: int | None = None
 
     def lines_of(self, rows: Sequence[Row | Broken]) -> int:
         """Return the number of lines of the first rows of a file."""
@@ -68,7 +65,9 @@ class TextFormat(FileFormat):
         return float(stop - first) if stop is not None else (file_size(piece.file) - first) * expansion(piece.file)
 
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
-        """Return the number of bytes of the lines of these rows, of which the last may be the rest after damage."""
+        """Return the number of bytes of these rows, of which the last may be the rest after damage."""
+        if self.around is not None:
+            return float(sum(len(value.encode()) + self.around for row in rows for value in values_of(row)))
         size = 0
         with suppress(BrokenStream):
             for line in islice(read_lines(piece.file, piece.part.get("first_byte", 0)), self.lines_of(rows)):
@@ -82,13 +81,12 @@ def wide_encoding(head: bytes) -> str:
     >>> wide_encoding("Grüße".encode("utf-16")), wide_encoding(b"plain")
     ('UTF-16', '')
     """
-    for marks, name in _MARKS:
-        if head.startswith(marks):
-            return name
     # Without a byte-order mark: in these encodings most letters of most languages contain a zero byte, which text in
     # other encodings never contains.
     zeros = head.count(0) / max(len(head), 1)
-    return "UTF-32" if zeros > 0.6 else "UTF-16" if zeros > 0.2 else ""
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)) or zeros > 0.6:
+        return "UTF-32"
+    return "UTF-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or zeros > 0.2 else ""
 
 
 def line_ranges(path: str, range_bytes: int, block_bytes: int = BLOCK) -> list[Part]:

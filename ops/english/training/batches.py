@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ops.english.labelling import CHANGES, DEPTHS, LOWEST_CHANGE
 from ops.english.labels import encode
 from ops.english.training.treebank import Sentence
-from ops.english.viterbi import CHANGES, DEPTHS, LOWEST_CHANGE
 from ops.english.words import Inventory
 from ops.errors import InputError, counted
 from ops.penn import ROOT

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from ops.english.training.assemble import disassemble
 from ops.english.training.batches import Batch
-from ops.english.training.model import Architecture, JointNetwork
+from ops.english.training.model import Architecture, JointNetwork, disassemble
 from ops.errors import InputError
 
 RIDGE = 1e-4

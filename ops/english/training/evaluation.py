@@ -1,5 +1,6 @@
-"""Evaluation of a pipeline's tags and trees on test sentences, with their own tokens or from raw text."""
+"""Evaluation of a pipeline's tags and trees on test sentences; brackets are counted as in evalb."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,15 +8,44 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ops.english.training.bracketing import Agreement, agreement
 from ops.english.training.treebank import Sentence, sentence_of_tree
-from ops.penn import ROOT, Tree, read
+from ops.errors import InputError
+from ops.penn import ROOT, Tree, leaves, read
 
 DOCS_PER_BATCH = 256
+PUNCTUATION = frozenset([",", ":", "``", "''", "."])
 # Words, or words with these tags, that are written without a space before or after them.
 _CLOSING = frozenset([",", ".", ":", "''", "-RRB-", "POS"])
 _OPENING = frozenset(["-LRB-", "``", "$"])
 _CLITICS = frozenset(["n't", "'s", "'re", "'ve", "'ll", "'d", "'m", "%"])
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The number of brackets in both trees, in the gold tree and in the predicted tree; agreements can be added."""
+
+    matched: int = 0
+    gold: int = 0
+    predicted: int = 0
+
+    def __add__(self, other: "Agreement") -> "Agreement":
+        return Agreement(self.matched + other.matched, self.gold + other.gold, self.predicted + other.predicted)
+
+    @property
+    def precision(self) -> float:
+        """Share of the predicted brackets that are gold, in percent (100 if there are no predicted brackets)."""
+        return 100 * self.matched / self.predicted if self.predicted else 100.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the gold brackets that are predicted, in percent (100 if there are no gold brackets)."""
+        return 100 * self.matched / self.gold if self.gold else 100.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall, in percent (100 if there are no brackets)."""
+        total = self.predicted + self.gold
+        return 200 * self.matched / total if total else 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +123,57 @@ def compare(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> Scores:
         if one.tree is not None and other.tree is not None:
             brackets = (brackets or Agreement()) + agreement(one.tree, other.tree)
     return Scores(words, right, brackets)
+
+
+def agreement(gold: Tree, predicted: Tree) -> Agreement:
+    """Return the agreement in label and span of two trees over the same characters.
+
+    ROOT and punctuation are ignored, and PRT counts as ADVP. Spans are measured in characters of the words, so that the
+    trees may differ in tokenization. The gold tags decide which characters are punctuation.
+
+    Raises:
+        InputError: the characters differ.
+
+    >>> from ops.penn import read
+    >>> gold = read("(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))")
+    >>> agreement(gold, read("(ROOT (S (NP (PRP I)) (NP (NN sleep)) (. .)))"))
+    Agreement(matched=2, gold=3, predicted=3)
+    """
+    text, other = ("".join(leaf.word or "" for leaf in leaves(tree)) for tree in (gold, predicted))
+    if text != other:
+        raise InputError(f"predicted tree over {other[:60]!r}, expected the gold tree's words {text[:60]!r}")
+    counted: list[int] = [0]
+    for leaf in leaves(gold):
+        step = 0 if leaf.label in PUNCTUATION else 1
+        for _ in leaf.word or "":
+            counted.append(counted[-1] + step)
+    ours, theirs = brackets(gold, counted), brackets(predicted, counted)
+    return Agreement((ours & theirs).total(), ours.total(), theirs.total())
+
+
+def brackets(tree: Tree, counted: list[int]) -> "Counter[tuple[str, int, int]]":
+    """Return every phrase as (label, start, stop) with its number of occurrences, without leaves and ROOT.
+
+    Args:
+        tree: the tree.
+        counted: for each position between characters, the number of counted characters before it, `[characters + 1]`;
+            phrases without a counted character are skipped.
+    """
+    found: Counter[tuple[str, int, int]] = Counter()
+    place = 0
+    stack: list[tuple[Tree, int]] = [(tree, -1)]
+    while stack:
+        node, start = stack.pop()
+        if node.word is not None:
+            place += len(node.word)
+        elif start < 0:
+            stack.append((node, place))
+            stack.extend((child, -1) for child in reversed(node.children))
+        else:
+            span = counted[start], counted[place]
+            if node.label != ROOT and span[0] < span[1]:
+                found["ADVP" if node.label == "PRT" else node.label, *span] += 1
+    return found
 
 
 def sentence_of_doc(doc: Doc) -> Sentence:

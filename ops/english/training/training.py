@@ -1,4 +1,4 @@
-"""Training passes over the sentences with AdamW, which also maintain an average of the weights."""
+"""Training passes over the sentences with AdamW, which also maintain an average of the weights, and their loss."""
 
 import json
 import math
@@ -9,12 +9,14 @@ from random import Random
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.nn.utils.rnn import pad_sequence
 
-from ops.english.training.batches import Batch, Batcher
+from ops.english.labelling import COLUMNS, DEPTHS
+from ops.english.training.batches import IGNORED, Batch, Batcher
 from ops.english.training.distillation import soft_loss
 from ops.english.training.evaluation import compare
-from ops.english.training.losses import loss
 from ops.english.training.mixture import Mixture
 from ops.english.training.model import JointNetwork
 from ops.english.training.treebank import Sentence
@@ -54,7 +56,7 @@ class Trainer:
         teacher: JointNetwork | None = None,
     ) -> None:
         self.network = network
-        self._teacher = teacher
+        self._teacher = None if teacher is None else teacher.eval()
         self._batcher = batcher
         self._steps = steps
         self._done = 0
@@ -71,7 +73,7 @@ class Trainer:
         self._optimizer = torch.optim.AdamW(
             network.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True
         )
-        self._weights: list[torch.Tensor] = list(network.parameters())
+        self._weights: list[Tensor] = list(network.parameters())
         self._average = [weight.detach().clone() for weight in self._weights]
 
     def run(self, sentences: Sequence[Sentence], random: Random) -> float:
@@ -83,7 +85,9 @@ class Trainer:
         self.network.train()
         total, words = 0.0, 0
         for batch in self._batcher.batches(sentences, random):
-            taught = self._taught(batch)
+            with torch.no_grad():
+                # With no word hidden.
+                taught: tuple[Tensor, Tensor] | None = None if self._teacher is None else self._teacher(batch)
             word = batch.rows[:, 0]
             word *= torch.rand(len(word)) >= self._unknown[word.long()]
             self._done += 1
@@ -117,14 +121,6 @@ class Trainer:
             yield self.network
         finally:
             self._exchange()
-
-    @torch.no_grad()
-    def _taught(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Return the teacher's scores, with no word hidden."""
-        if self._teacher is None:
-            return None
-        found: tuple[torch.Tensor, torch.Tensor] = self._teacher.eval()(batch)
-        return found
 
     @torch.no_grad()
     def _exchange(self) -> None:
@@ -168,3 +164,61 @@ def run_passes(
         curve.append({"pass": number, "cpu_seconds": seconds, "loss": round(mean_loss, 3), **scores})
         progress(json.dumps(curve[-1]))
     return curve
+
+
+def loss(tags: Tensor, scores: Tensor, heads: Sequence[int], batch: Batch, sequence_weight: float) -> Tensor:
+    """Return the loss per word.
+
+    Args:
+        tags: the scores of tags, `[words, tags]`.
+        scores: the concatenated scores of the parser's heads, `[words, sum of heads]`.
+        heads: number of outputs of each head.
+        batch: the gold labels.
+        sequence_weight: the weight of the joint sequence loss of the two depth heads; the weight of their separate
+            losses is `1 - sequence_weight`.
+    """
+    outputs = [tags, *_parts(scores, heads, -1)]
+    weights = (1.0, 1 - sequence_weight, 1 - sequence_weight, 1.0, 1.0)
+    total = tags.new_zeros(())
+    for output, target, weight in zip(outputs, batch.targets, weights, strict=True):
+        if weight:
+            total = total + weight * cross_entropy(output, target, ignore_index=IGNORED, reduction="sum")
+    if sequence_weight:
+        total = total + sequence_weight * depth_sequence_loss(outputs[1], outputs[2], batch)
+    return total / len(batch.kinds)
+
+
+def depth_sequence_loss(change: Tensor, absolute: Tensor, batch: Batch) -> Tensor:
+    """Return the negative log-probability of the gold depths among all sequences (a linear-chain CRF), summed.
+
+    Args:
+        change: scores of the change of depth, `[words, CHANGES]`.
+        absolute: scores of the depth, `[words, DEPTHS]`.
+        batch: the gold labels; sentences without a tree are ignored.
+    """
+    parts = list(zip(batch.lengths, batch.parsed, strict=True))
+    chosen = [i for i, (n, parsed) in enumerate(parts) if parsed and n > 1]
+    if not chosen:
+        return change.new_zeros(())
+    changes, absolutes = _parts(change, batch.lengths), _parts(absolute, batch.lengths)
+    gold_change, gold_depth = (_parts(batch.targets[row], batch.lengths) for row in (1, 2))
+    counts = torch.tensor([batch.lengths[i] - 1 for i in chosen])
+    c = pad_sequence([changes[i][:-1] for i in chosen])
+    a = pad_sequence([absolutes[i][:-1] for i in chosen])
+    gold_c = pad_sequence([gold_change[i][:-1] for i in chosen])
+    gold_a = pad_sequence([gold_depth[i][:-1] for i in chosen])
+    inside = torch.arange(len(c))[:, None] < counts
+    gold = ((c.gather(2, gold_c[..., None]) + a.gather(2, gold_a[..., None]))[..., 0] * inside).sum()
+    # The column of the change that leads from depth i + 1 to depth j + 1.
+    depth = torch.arange(DEPTHS)
+    columns = torch.from_numpy(COLUMNS)[depth - depth[:, None] + DEPTHS - 1]
+    forward = c[0][:, columns[0]] + a[0]
+    for step in range(1, len(c)):
+        onward = (forward[:, :, None] + c[step][:, columns]).logsumexp(1) + a[step]
+        forward = torch.where(inside[step, :, None], onward, forward)
+    return forward.logsumexp(1).sum() - gold
+
+
+def _parts(tensor: Tensor, sizes: Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
+    parts: tuple[Tensor, ...] = tensor.split(list(sizes), axis)  # type: ignore[no-untyped-call]
+    return parts

@@ -4,7 +4,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.corpus.clean_text import collapse_symbols, normalize
+from ops.corpus.sentences import collapse_symbols, normalize
 
 SYMBOLS = "!@#$%^&*()_+-=[]{};:?,."
 

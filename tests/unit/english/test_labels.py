@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.english.labels import CHAIN, bracketed, decode, encode
-from ops.english.training.bracketing import Agreement, agreement
+from ops.english.training.evaluation import Agreement, agreement
 from ops.english.training.treebank import read_trees
 from ops.errors import InputError
 from ops.penn import ROOT, Tree, leaves, read, write

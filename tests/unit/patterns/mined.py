@@ -7,7 +7,7 @@ import numpy as np
 from ops.arrays import Int64s
 from ops.patterns import mine_sequences, mine_subtrees
 from ops.patterns.forest import Forest
-from ops.patterns.mined import Mined
+from ops.patterns.mined import NEVER, Mined
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 
@@ -34,4 +34,4 @@ def _mined(mine_sets: Callable[..., Mined], sentences: Sized, least: int, *limit
     """Mine all sentences as one set, without marks and documents."""
     n = len(sentences)
     nowhere, one = np.zeros(n, np.uint8), np.zeros(n, np.int32)
-    return mine_sets(sentences, Sequences.of_all(n), np.array([least]), *limits, nowhere, one)
+    return mine_sets(sentences, Sequences.of_all(n), np.array([[least, NEVER, NEVER]]), *limits, nowhere, one)

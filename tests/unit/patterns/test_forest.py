@@ -3,9 +3,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ops.patterns.forest import Forest, collapse_root
+from ops.patterns.forest import Forest, collapse_root, link, pair_support
 from ops.penn import ROOT, read, read_labels_and_sizes, write
 from tests.unit.patterns.read_forest import read_forest
+
+FOREST, LABELS = read_forest(["(A (B (C x)) (B (C x) (A (B x))))", "(B x)", "(A (B x))"])
+A, B, C = range(3)
 
 TEXT = "(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))"
 
@@ -61,3 +64,33 @@ def test_a_forest_holds_the_trees_end_to_end():
 def test_columns_of_different_length_are_refused():
     with pytest.raises(ValueError, match="last offset"):
         Forest(np.zeros(2, np.int32), np.ones(3, np.int32), np.array([0, 3]))
+
+
+def test_pairs_are_counted_once_a_tree():
+    assert LABELS == ["A", "B", "C"]
+    assert pair_support(FOREST, 3).tolist() == [[0, 2, 0], [1, 0, 1], [0, 0, 0]]
+
+
+def test_links_lead_past_what_is_not_allowed():
+    allowed = np.ones((3, 3), bool)
+    links, tree_of = link(FOREST, allowed)
+    assert tree_of.tolist() == [0] * 7 + [1] + [2] * 2
+    assert links[:7].tolist() == [
+        [A, -1, 1, -1],
+        [B, 0, 2, 3],
+        [C, 1, -1, -1],
+        [B, 0, 4, -1],
+        [C, 3, -1, 5],
+        [A, 3, 6, -1],
+        [B, 5, -1, -1],
+    ]
+    allowed[B, C] = False
+    links, _ = link(FOREST, allowed)
+    assert links[1].tolist() == [B, 0, -1, 3]
+    assert links[3].tolist() == [B, 0, 5, -1]
+
+
+def test_an_unknown_label_has_no_links():
+    links, _ = link(FOREST, np.ones((2, 2), bool))
+    assert links[2].tolist() == [-1, 1, -1, -1]
+    assert links[3].tolist() == [B, 0, 5, -1]

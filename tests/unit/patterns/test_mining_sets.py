@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
-from ops.patterns.forest import Forest
 from ops.patterns.mined import FIRST_HALF, MARK, NEVER, Mined, by_document
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
@@ -83,9 +82,7 @@ def test_subtrees(texts, max_nodes, data):
     n_labels = len(labels) + 1
     found = mine_subtrees.mine_sets(forest, sets, least, max_nodes, n_labels, marks, documents)
     for number, members in enumerate(sets.to_lists()):
-        rows = np.array(members, np.int64)
-        labels, sizes = (Sequences(values, forest.offsets).take(rows) for values in (forest.label, forest.size))
-        own = Forest(labels.items, sizes.items, labels.offsets)
+        own = forest.take(np.array(members, np.int32))
         alone = mine_trees(own, int(least[number].min()), max_nodes)[0]
         where = count_subtrees.occurrences(own, alone)
         places, counts = frequent(where, marks[members], documents[members], least[number])
@@ -95,20 +92,13 @@ def test_subtrees(texts, max_nodes, data):
         assert found_counts == counts
 
 
-def test_minimums_of_complete_sets_alone_leave_the_halves_out() -> None:
-    sets, marks, documents = Sequences.of_all(4), np.array([2, 2, 0, 0], np.uint8), np.zeros(4, np.int32)
-    every = Sequences.from_lists([[0], [0], [1], [1, 0]])
-    found = mine_sequences.mine_sets(every, sets, np.array([3]), 1, 0, marks, documents)
-    assert of_set(found, 0) == ([[0]], [(3, 0, 2, 0, 1, 9, 12)])
-
-
 def test_members_are_ordered_by_document_in_each_set() -> None:
     sets = Sequences.from_lists([[0, 1, 2, 3], [], [1, 3]])
     assert by_document(sets, np.array([7, 2, 7, 0], np.int32)).tolist() == [3, 1, 0, 2, 3, 1]
 
 
 def test_a_support_below_one_is_refused() -> None:
-    sets, least, no = Sequences.of_all(1), np.zeros(1, np.int64), (np.zeros(1, np.uint8), np.zeros(1, np.int32))
+    sets, least, no = Sequences.of_all(1), np.zeros((1, 3), np.int64), (np.zeros(1, np.uint8), np.zeros(1, np.int32))
     with pytest.raises(ValueError, match="at least 1"):
         mine_sequences.mine_sets(Sequences.from_lists([[0]]), sets, least, 2, 0, *no)
     with pytest.raises(ValueError, match="at least 1"):

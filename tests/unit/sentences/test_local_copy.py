@@ -35,9 +35,9 @@ print(len(local_copy.open_sentences(Store(sys.argv[1]), "codes", "a" * 64).sent_
 
 
 def copies(cache: Path) -> list[str]:
-    """The names in the folder of the copies, locks aside."""
+    """The names in the folder of the copies, without the lock."""
     found = (cache / f"neuron-atlas-{os.getuid()}").iterdir()
-    return sorted(p.name for p in found if not p.name.endswith(".lock"))
+    return sorted(p.name for p in found if p.name != ".lock")
 
 
 def test_local_copies_lie_in_a_folder_that_is_the_user_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,6 @@ def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: p
     for fingerprint in "aab":
         drop_sentences(fingerprint * 64)
     assert copies(tmp_path / "deep" / "cache") == []
-    assert list((tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()) == []
 
 
 def test_of_many_processes_that_ask_at_once_one_makes_the_copy(tmp_path: Path) -> None:
@@ -104,7 +103,7 @@ def test_the_copy_s_memory_is_that_of_its_blocks(tmp_path: Path, monkeypatch: py
     shards = [random_sentences(i, 30) for i in range(4)]
     whole = open_corpus(tmp_path / "a", monkeypatch, *shards)
     (tmp_path / "small").mkdir()
-    for name, value in (("SHARDS", 1), ("BLOCK", 7), ("WORDS", 2)):
+    for name, value in (("SHARDS", 1), ("WORDS", 2)):
         monkeypatch.setattr(f"ops.sentences.build_copy.{name}", value)
     build_copy(Store(str(tmp_path / "a" / "run")), "codes", tmp_path / "small")
     files = {p.name: p.read_bytes() for p in whole._folder.iterdir()}

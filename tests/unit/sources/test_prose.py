@@ -1,6 +1,6 @@
 import pytest
 
-from ops.sources.prose import docstring_prose, is_prose
+from ops.sources.docstrings import docstring_prose, is_prose
 
 NUMPY = """
     Return the sum of an array.

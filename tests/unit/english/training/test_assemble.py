@@ -1,8 +1,8 @@
 import spacy
 from spacy.tokens import Doc
 
-from ops.english.training.assemble import assemble, disassemble
 from ops.english.training.evaluation import sentence_of_doc
+from ops.english.training.model import assemble, disassemble
 from ops.penn import write
 from tests.unit.english import small
 

@@ -3,7 +3,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.english.training.augment import addressed, joined, recased, vary, without_stop
+from ops.english.training.mixture import addressed, joined, recased, vary, without_stop
 from ops.english.training.treebank import Sentence, sentence_of_tree
 from ops.penn import leaves, read, write
 from tests.unit.english import small

@@ -2,9 +2,9 @@ from random import Random
 
 import numpy as np
 
+from ops.english.labelling import LOWEST_CHANGE
 from ops.english.training.batches import IGNORED
 from ops.english.training.treebank import Sentence
-from ops.english.viterbi import LOWEST_CHANGE
 from tests.unit.english import small
 
 

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from ops.english.training.bracketing import Agreement, agreement
+from ops.english.training.evaluation import Agreement, agreement
 from ops.errors import InputError
 from ops.penn import Tree, leaves, read
 from tests.unit.english.strategies import TREES

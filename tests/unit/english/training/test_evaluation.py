@@ -3,7 +3,7 @@ import spacy
 from spacy.tokens import Doc
 
 import ops.english
-from ops.english.extension import store_tree
+from ops.english.sentences import store_tree
 from ops.english.training.evaluation import compare, evaluate, sentence_of_doc
 from ops.english.training.treebank import Sentence, sentence_of_tree
 from ops.penn import read, write

@@ -3,8 +3,8 @@ from itertools import product
 import pytest
 import torch
 
-from ops.english import viterbi
-from ops.english.training.losses import depth_sequence_loss, loss
+from ops.english.labelling import CHANGES, COLUMNS, DEPTHS
+from ops.english.training.training import depth_sequence_loss, loss
 from tests.unit.english import small
 
 
@@ -12,9 +12,8 @@ def test_depth_sequences_are_scored_against_all_others():
     batch = small.batcher().batch(small.sentences()[1:3] + small.sentences()[:1])
     torch.manual_seed(0)
     words = len(batch.kinds)
-    change, absolute = torch.randn(words, viterbi.CHANGES), torch.randn(words, viterbi.DEPTHS)
+    change, absolute = torch.randn(words, CHANGES), torch.randn(words, DEPTHS)
     absolute[:, 4:] = -1e4
-    columns = viterbi.change_columns()
     expected, start = 0.0, 0
     for length in batch.lengths:
         scores = []
@@ -22,7 +21,10 @@ def test_depth_sequences_are_scored_against_all_others():
             path = [0, *depths]
             scores.append(
                 sum(
-                    (absolute[start + i, path[i + 1]] + change[start + i, columns[path[i], path[i + 1]]]).item()
+                    (
+                        absolute[start + i, path[i + 1]]
+                        + change[start + i, COLUMNS[path[i + 1] - path[i] + DEPTHS - 1]]
+                    ).item()
                     for i in range(length - 1)
                 )
             )

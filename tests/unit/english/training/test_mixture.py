@@ -1,6 +1,6 @@
 from random import Random
 
-from ops.english.training.mixture import Mixture, own_trees
+from ops.english.training.mixture import Mixture
 from ops.english.training.treebank import Sentence
 from ops.penn import leaves
 from tests.unit.english import small
@@ -29,6 +29,8 @@ def test_a_pass_reads_the_whole_and_a_draw():
 
 
 def test_own_trees_keep_the_words_and_their_tags():
-    for gold, found in zip(TAGGED, own_trees(small.network(), TAGGED, small.batcher()), strict=True):
+    own = mixture(own=1)
+    own.parse(small.network(), small.batcher())
+    for gold, found in zip(TAGGED, own.draw(Random(0))[-2:], strict=True):
         assert (found.words, found.tags) == (gold.words, gold.tags)
         assert [(leaf.word, leaf.label) for leaf in leaves(found.tree)] == list(zip(gold.words, gold.tags, strict=True))

@@ -2,7 +2,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from ops.english.extension import NAME, register_extension, store_tree
+from ops.english.sentences import NAME, register_extension, store_tree
 
 VOCAB = spacy.blank("en").vocab
 
