@@ -29,7 +29,7 @@ _MEASURES = {
     "average_precision": "average precision",
     "f1_beyond_nuisance": "F1 beyond nuisance",
     "f1_beyond_matched": "F1 beyond a matched set",
-    "f1_beyond_random": "F1 beyond a random set",
+    "f1_beyond_chance": "F1 beyond chance",
     "r2": "R2",
     "r2_beyond": "R2 beyond nuisance",
     "r2_within": "R2 within data sets",
