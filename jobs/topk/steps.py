@@ -21,6 +21,7 @@ from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
 from jobs.stage.dry_run import size
 from jobs.stage.outputs import read_notes, shard_file
+from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.step import Step, Steps
 from jobs.topk.dictionaries import (
     check_options,
@@ -31,7 +32,7 @@ from jobs.topk.dictionaries import (
     values_of_sample,
 )
 from jobs.topk.job import TopkConfig
-from jobs.topk.merge import RangeMerger, merged_outputs, range_items, ranges_together, tables_of
+from jobs.topk.merge import RangeMerger, tables_of
 from jobs.topk.score import BOUNDS, PILOT_FILE, PilotScorer, ScoreArgs, ShardWorker, prepare_shard
 from ops.dictionaries.description import Description
 from ops.dictionaries.read import describe_all, parse
@@ -44,7 +45,7 @@ from ops.model.tokenizer import FAR, Tokenizer
 from ops.sampling import ACTIVATIONS, draw, pilot_size
 from ops.shards import Ids
 from ops.topk.datasets import Datasets
-from ops.topk.neurons import Neurons, parts
+from ops.topk.neurons import Neurons
 from ops.topk.pilot import Pilot
 from ops.topk.room import check_room, state_bytes
 from ops.topk.sentences import account, write_activations, write_unscored
@@ -286,7 +287,7 @@ def merged_tables(job: CorpusPass, args: ScoreArgs) -> Merging:
         activations = writing.submit(write_activations, store, args.neurons, paths, notes, fingerprint, args.sparse)
         rows = yield [merge_step(job, args, notes)]
         counts["activation_sample"], damaged_samples = activations.result()
-    damaged = {int(shard): why for row in rows or [] for shard, why in row["damaged"].items()}
+    damaged = {int(shard): why for row in rows or [] for shard, why in row.get("damaged", {}).items()}
     return counts, damaged | damaged_samples
 
 
@@ -298,21 +299,18 @@ def expected_candidates(args: ScoreArgs, sentences: int) -> float:
 
 
 def merge_step(job: CorpusPass, args: ScoreArgs, notes: Any) -> Step:
-    """Return the step that merges the shards into tables, some ranges of neurons at a time; `notes` are the shards'."""
-    neurons, datasets, tables = len(args.neurons), args.datasets, tables_of(args.datasets)
-    ranges = len(list(parts(neurons)))
-    together = ranges_together(ranges, job.stage.workers, args.k + datasets.winners, len(args.poles))
+    """Return the step that merges the shards into tables, range by range of neurons; `notes` are the shards'."""
+    neurons, datasets = len(args.neurons), args.datasets
     # Merging this much data (the activation sample aside) takes less time than the start of a pool.
     sampled = sum(len(note["sampled"]) for note in notes)
     here = job.stage.store.size(STAGES["topk"].partials) - 4 * sampled * neurons < LITTLE
     given = {
         "store": job.stage.store, "neurons": args.neurons, "shards": len(job.shards), "k": args.k, "poles": args.poles,
-        "fingerprint": args.fingerprint, "datasets": datasets,
+        "datasets": datasets,
         "largest": np.max([np.zeros(len(args.neurons.widths)), *(note["largest"] for note in notes)], axis=0),
     }  # fmt: skip
     return Step(
-        name="topk: merge", items=range_items(neurons, together, tables), outputs=merged_outputs,
-        worker=RangeMerger, args=given, here=here,
-        unit="ranges of neurons" if together == 1 else f"blocks of {together} ranges of neurons",
+        name="topk: merge", items=table_ranges(neurons), worker=RangeMerger, args=given, here=here,
+        outputs=lambda item: [range_part(table, item) for table in tables_of(datasets)], unit="ranges of neurons",
         amount=expected_candidates(args, job.sentences),
     )  # fmt: skip
