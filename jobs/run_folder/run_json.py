@@ -6,7 +6,6 @@ import platform
 import sys
 import tomllib
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +20,6 @@ from ops.storage.store import Store
 
 RECORD = "run.json"
 LIBRARIES = ("ray", "torch", "transformers", "tokenizers", "datasets", "pyarrow", "numpy", "spacy", "prefixspan")
-RECENT_S = 600.0  # a stage that made progress within this many seconds is assumed to be running
 
 
 def read_record(store: Store, create: bool) -> dict[str, Any] | None:
@@ -58,8 +56,6 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
             f"--out {out}: its tables are of schema {version}, made by another version of Neuron Atlas; "
             f"this one reads and writes schema {SCHEMA_VERSION}: name another --out, and run again"
         )
-    if isinstance(record.get("stages"), dict):
-        record["stages"].pop("tokens/negatives", None)  # of runs made when it was not yet a part of `tokens`
     if damaged := damage(record):
         raise InputError(f"--out {out}: its {RECORD} is damaged (at {damaged}); name another directory")
     return record
@@ -158,17 +154,6 @@ def damage(record: dict[str, Any]) -> str:
     except ValidationError as error:
         return ".".join(map(str, error.errors()[0]["loc"]))
     return ""
-
-
-def how_far(progress: dict[str, Any]) -> str:
-    """Return in words how far a stage is, with the advice to wait if a job is probably running."""
-    text = f"{progress['step']}: {progress['done']:,} of {progress['of']:,} {progress['unit']}"
-    if progress["last_commit"] is None:
-        return text
-    ago = (datetime.now(UTC) - datetime.fromisoformat(progress["last_commit"])).total_seconds()
-    if ago > RECENT_S:
-        return f"{text}, the last at {progress['last_commit']}"
-    return f"{text}, the last {max(ago, 0):.0f} s ago; a job is probably running: wait for it"
 
 
 def versions() -> dict[str, str]:

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pyarrow as pa
 
 from ops.clock import utc_now
@@ -166,7 +167,8 @@ def _this_process() -> dict[str, Any]:
 
 def _place() -> str:
     """Return a text that identifies this machine or container, since process ids are only valid within one."""
-    return " ".join([socket.gethostname(), _read("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid")])
+    space = os.readlink("/proc/self/ns/pid") if os.path.exists("/proc/self/ns/pid") else ""
+    return f"{socket.gethostname()} {psutil.boot_time():.0f} {space}"
 
 
 def _is_here(held: dict[str, Any]) -> bool:
@@ -178,43 +180,16 @@ def _is_gone(held: dict[str, Any]) -> bool:
     if not _is_here(held):
         return False
     pid = int(held["pid"])
-    return pid == os.getpid() or not _lives(pid) or _started(pid) != held.get("started")
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    # A zombie process, whose parent has not yet collected its exit status, counts as ended.
-    return _stat(pid)[:1] != ["Z"]
-
-
-def _stat(pid: int) -> list[str]:
-    # The program's name, in parentheses, may contain any characters, so fields are read after it.
-    return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return pid == os.getpid() or _started(pid) != held.get("started")
 
 
 def _started(pid: int) -> str:
-    """Return the start time of a process of this machine, which differs for a later process with the same id."""
-    fields = _stat(pid)
-    return fields[19] if len(fields) > 19 else ""
-
-
-def _read(path: str) -> str:
+    """Return the start time of a running process of this machine, which differs for a later one with the same id."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-def _link(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
+        process = psutil.Process(pid)
+        # A zombie, whose parent has not yet collected its exit status, counts as ended.
+        return "" if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"
+    except psutil.NoSuchProcess:
         return ""
 
 
