@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from jobs.engine.connect import available_bytes, connect, on_cluster, one_thread_a_worker, stays_here
 from jobs.engine.item import Item, Worker, works_in_two_parts
 from jobs.engine.machines import cores_for, kinds_to_come, machines_up
-from jobs.engine.under_way import item_here
 from ops.errors import DiskFullError, InputError
 
 if TYPE_CHECKING:
@@ -84,8 +83,7 @@ def fan_out(
         worker = make(**args)
 
         def work(item: Item) -> Item:
-            with item_here(name_item(item)):
-                return worker(item, prepare(item) if prepare else None)
+            return worker(item, prepare(item) if prepare else None)
 
         if most == 1:
             yield from map(work, items)

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from jobs.engine.item import Item
-from jobs.engine.under_way import counting
 from jobs.stage.dictionaries import ScorerArgs
 from jobs.stage.outputs import Written, partial_file, shard_file
 from jobs.stage.step import Made
@@ -189,9 +188,7 @@ class ShardWorker:
         began = time.time()
         batches = shard_batches(item, self.args, lambda: self.tokenizer) if prepared is None else iter(prepared)
         first, stop = item["span"]
-        result = self.shards.run(
-            (first, stop), counting(batches), np.array(item["sample"], np.int64), self.newer_bounds
-        )
+        result = self.shards.run((first, stop), batches, np.array(item["sample"], np.int64), self.newer_bounds)
         lost = sum(len(ids) for ids in result.unscored.values())
         if result.scored + lost != stop - first:
             raise RuntimeError(
