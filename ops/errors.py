@@ -70,7 +70,6 @@ def error_line(error: BaseException | str, given: Iterable[str] = ()) -> str:
     """Return the line that a job prints for an error, in which long values are cut and the advice is kept.
 
     Args:
-        error: an error, or its message.
         given: the values that the user gave, by which values of several words are recognised in the message. All other
             values are recognised because they are single words or quoted.
     """

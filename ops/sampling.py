@@ -36,8 +36,6 @@ def draw(sentences: int, size: int, seed: int, *purpose: int) -> Int64s:
 
     Args:
         sentences: number of ids, which are 0 to `sentences` - 1.
-        size: number of ids to draw.
-        seed: the run's seed.
         purpose: the purpose of the draw, such as one of the constants above, and what tells several draws apart.
 
     Returns:
@@ -64,8 +62,6 @@ def priorities(hashes: UInt64s, seed: int, purpose: int) -> UInt64s:
 
     Args:
         hashes: the 64-bit hash of each text, `[texts]`.
-        seed: the run's seed.
-        purpose: the purpose of the draw, one of the constants above.
     """
     salt = np.random.default_rng([seed, purpose]).integers(0, 2**64, dtype=np.uint64)
     return mix(hashes ^ salt)

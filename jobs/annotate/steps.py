@@ -61,8 +61,6 @@ def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expecte
     """Select and annotate the sentences shard by shard, list the names of their codes, and return the counts.
 
     Args:
-        config, stage: the options and the stage.
-        scored: what `topk` left behind.
         expected: the number of sentences to annotate, for a plan without winners.
 
     Raises:

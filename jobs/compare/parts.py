@@ -19,13 +19,7 @@ from ops.model.load import ModelFacts
 
 @dataclass(frozen=True, kw_only=True)
 class ModelArgs(StageArgs):
-    """The arguments of workers that run a model on sentences.
-
-    Attributes:
-        facts: the model.
-        scoring: how its activations are taken.
-        placement: where it runs.
-    """
+    """The arguments of workers that run a model on sentences."""
 
     facts: ModelFacts
     scoring: ScoreOptions

@@ -37,7 +37,6 @@ class Control:
     """The control run, with which a run is compared.
 
     Attributes:
-        pair: the run and the control run.
         tables: the tables to compare, which both runs have.
         layers, poles: the layers and poles to compare, which both runs have.
     """

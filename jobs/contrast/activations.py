@@ -34,11 +34,8 @@ class Activations:
     """The activations of a run's units in the sentences that are contrasted.
 
     Attributes:
-        store: the run's folder.
-        neurons: its units.
         rows: the place of each sentence in the activation sample, or among those that a pass scored.
         model: if a pass scored the sentences, `OWN` or `RANDOM`; otherwise empty.
-        blocks: the number of blocks of the pass.
     """
 
     store: Store
@@ -73,7 +70,6 @@ class ScoreArgs(ScorerArgs):
 
     Attributes:
         model: `OWN` or `RANDOM`.
-        token_budget, lengths: how sentences are batched.
     """
 
     model: str

@@ -156,7 +156,6 @@ def contrasts_of(
     """Return the contrasts among sentences, and notes for the user.
 
     Args:
-        config: the options.
         tables: the sentences of the corpus, or those of both groups of texts.
         names: the names of these groups.
 
@@ -180,7 +179,6 @@ class ContrastJob:
     """The steps of the stage, with what they need.
 
     Attributes:
-        config, stage, scored: the options, the stage and what `topk` left behind.
         pair: the run with random weights, or None.
         texts: the sources of texts of one's own, by option.
         sentences: the sentences of the corpus that are contrasted; None for texts of one's own.

@@ -33,7 +33,6 @@ class AttemptCounter:
         """Return the number of attempts, including the attempt that begins now, which is counted if it is the first.
 
         Args:
-            name: the name of the item.
             again: whether to count further attempts too.
         """
         attempts = self.begun[name] + 1
@@ -94,9 +93,6 @@ class ItemWorker:
     unfinished attempt runs alone in the process, so that another crash can be attributed to it.
 
     Args:
-        make: makes the worker from `args`.
-        args: the arguments of `make`.
-        attempts: the actor that counts the attempts.
         call: an identifier that distinguishes the items of this call from items of other calls.
     """
 

@@ -147,7 +147,6 @@ def stays_here(items: int, workers: int | None) -> bool:
     """Tell whether items are done in this process, because a single worker would only cost its start.
 
     Args:
-        items: the number of items.
         workers: the maximum number of workers; None for as many as there are items.
     """
     return min(workers or items, items) == 1 and not on_cluster()

@@ -65,11 +65,8 @@ def fan_out(
     workers grows as the requested machines come up; on one machine its size is fixed.
 
     Args:
-        items: JSON-able descriptions of the items.
         make: makes a worker from `args`, once in each process, at its first item. An actor whose class is a
             `TwoPartWorker` begins its next item while the last part of the previous item is done.
-        how: how they are spread.
-        name: the name that Ray shows for the execution.
         name_item: returns the name of an item, for the message about an item that repeatedly ends its worker.
     """
     if not items:

@@ -24,13 +24,10 @@ class Progress:
     The entry of the step in run.json is made from the same counts.
 
     Args:
-        stage: the name shown first.
-        items: the total number of items.
         unit: what an item is (`shards`); a step without a unit is counted but not shown.
         done: the number of items that were finished before this start.
         work: what is counted inside the items (`sentences`), and their total number, finished items included; the
             number is None if it is unknown.
-        every: the seconds between two lines of a log.
     """
 
     def __init__(

@@ -37,9 +37,7 @@ class ItemSource(Datasource):  # type: ignore[misc]
     """A source with one block of one row for each item: its `name`, `item` as JSON, and its pickled `prepared` data.
 
     Args:
-        name: the name that Ray shows.
         tasks: the items of each read task, which are JSON-able, each with a unique name.
-        prepare: a function that the read task applies to an item on its own core.
     """
 
     def __init__(self, name: str, tasks: list[list[NamedItem]], prepare: Callable[[Item], Any] | None) -> None:

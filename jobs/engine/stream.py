@@ -40,10 +40,6 @@ def planned(
     requires a batch size for them; its tasks then have their own cores.
 
     Args:
-        items: the items, each with a unique name.
-        make, args: the function that makes a worker, and its arguments.
-        pool: how many actors, or tasks at a time, to use.
-        holds: the resources that each of them holds, `num_cpus` or `num_gpus`.
         prepare: a function that the source's tasks apply to items ahead of the actors, on one core each.
     """
     calls = getattr(pool, "max_concurrent_calls_per_actor", None) or 1
@@ -87,11 +83,6 @@ def needs(holds: dict[str, float]) -> list[Resources]:
 
 def stream(name: str, dataset: Dataset, needs: Sequence[Resources]) -> Iterator[Item]:
     """Yield the row of each item as soon as it is available, in no particular order.
-
-    Args:
-        name: the name of the execution in Ray.
-        dataset: the execution, as `planned` returns it.
-        needs: the required resources, as the function `needs` returns them.
 
     Raises:
         EngineError: the engine cannot continue.

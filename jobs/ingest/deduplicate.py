@@ -33,9 +33,7 @@ def first_copies_step(pieces: Pieces, seed: int | None, store: Store) -> Step:
     """Return the step that finds the first copies; its items depend only on the counts.
 
     Args:
-        pieces: the pieces that were read.
         seed: the seed of the sample to draw; None if all sentences are kept.
-        store: the run's folder.
     """
     parts = max(-(-int(max(pieces.sentences.sum(), pieces.documents.sum())) // PARTITION), 1)
     items = [{"part": part, "parts": parts} for part in range(parts)]

@@ -57,11 +57,8 @@ def near_duplicate_steps(
     carries the signature of its later sentence to the block of the earlier one.
 
     Args:
-        pieces: the pieces that were read.
         ranges: the items of the step that found the first copies.
         threshold: the minimum similarity (Jaccard) of near-duplicates.
-        seed: the seed of the signatures.
-        store, fingerprint: the run's folder and the stage's fingerprint.
     """
     sentences = int(pieces.sentences.sum())
     bands, rows = banding(threshold)

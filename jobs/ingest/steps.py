@@ -40,7 +40,6 @@ def ingest_where_named(config: CorpusConfig, run: Run, columns: Mapping[str, str
     """Run the stage if sources were given to a job that may start with it.
 
     Args:
-        config, run: the options and the run.
         columns: by the option that names each, the metadata columns that the job reads; None where it is not given.
 
     Raises:
@@ -112,10 +111,7 @@ def ingest_steps(
     """Read all pieces, drop copies, number the other sentences, write corpus/ and rejects/, and return the counts.
 
     Args:
-        config, stage: the options, and the stage, which was begun.
         highest_id, facts: the highest token id of the tokenizer, and the model that it belongs to.
-        sources: the sources that --corpus names.
-        plan: all pieces.
 
     Raises:
         InputError: a source is broken or empty; everything that was read so far is removed.

@@ -87,7 +87,6 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
     """Yield the steps, write the tables and the figures, and return the counts.
 
     Args:
-        args, tokenizer, job: the arguments of the workers, the tokenizer, and the pass.
         is_named: whether the user named the parts.
         at_most: the maximum number of sentences that the model reads.
 

@@ -22,11 +22,6 @@ TextLoader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"(?:~|nul
 def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
     """Return the options in a file, with the values as they are given there.
 
-    Args:
-        path: the file.
-        config: the job's options.
-        job: the name of the job, for the message.
-
     Raises:
         InputError: the file cannot be read, is not a mapping, holds an unknown or repeated key, or names another file.
     """

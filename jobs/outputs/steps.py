@@ -103,11 +103,9 @@ class OutputsArgs(StageArgs):
 
     Attributes:
         facts, site, dictionaries: the model, and the site or sparse dictionaries that define its units.
-        placement: where the model runs.
         units: the indices of the units to measure, ascending.
         shards, kept, lengths: how corpus/ is read: its shards, its stored tokens, and the lengths that a batch may
             hold.
-        config: the options.
     """
 
     facts: ModelFacts

@@ -79,8 +79,6 @@ class Responder:
     """A finished run with its model, which says how unusual texts are.
 
     Args:
-        run: the run.
-        device: `auto`, `cpu` or `cuda`.
         model: the new place of the model, if it has moved.
 
     Attributes:

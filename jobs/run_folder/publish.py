@@ -80,9 +80,6 @@ def check_tables(
     are tokenized again. If a table is wrong, only the error is raised.
 
     Args:
-        store: the run's folder.
-        stages: the names of the stages.
-        record: the contents of run.json.
         footers: whether to read the footers of the files too, in addition to names and sizes.
         only: the tables to check; None for all tables of the stages.
 
@@ -136,7 +133,6 @@ def put_in_place(store: Store, publishing: dict[str, Any], tables: Tables) -> No
     """Move a finished stage's files to their final places and remove the previous files; this may be repeated.
 
     Args:
-        store: the run's folder.
         publishing: the entry of run.json with the `stage` and the files to `remove`.
         tables: the recorded files, including the files of the stage itself.
     """

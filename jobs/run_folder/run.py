@@ -30,7 +30,6 @@ class RunReader:
     Attributes:
         store_class: the class with which the folder is read.
         store: the folder; for finished tables it reads only the recorded files.
-        record: the contents of run.json.
 
     Raises:
         InputError: no directory was named, or it is not the directory of a run.
@@ -214,7 +213,6 @@ class Run(RunReader):
         """Start or resume a stage and return its fingerprint, or None if it is complete.
 
         Args:
-            name: the stage.
             identity: the options and inputs that its results depend on, except the fingerprints of the stages it reads.
             config: the resolved options, for the record.
             redo: do the stage again even if it is complete; existing results stay until the new tables are complete.
@@ -301,8 +299,6 @@ class Run(RunReader):
         """Put all of a stage's tables in place, and remove the tables that they replace or make outdated.
 
         Args:
-            name: the stage.
-            counts, seconds: the counts of the stage, and its duration in seconds.
             of_the_run: further top-level entries of the record.
         """
         entry = dict(self.under_way(name))

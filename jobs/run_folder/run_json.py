@@ -26,7 +26,6 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
     """Return the contents of run.json, or None if the folder is new or empty; nothing is changed.
 
     Args:
-        store: the run's folder.
         create: whether the folder may be new, without a run.
 
     Raises:

@@ -104,12 +104,7 @@ STAGES: dict[str, StageFacts] = dict(
 
 
 def stages_read(stage: str, also: Iterable[str] = ()) -> list[str]:
-    """Return the stages that a stage's results depend on, directly or indirectly, in the order of `STAGES`.
-
-    Args:
-        stage: the stage.
-        also: further stages that it reads.
-    """
+    """Return the stages that a stage's results depend on, directly or indirectly, in the order of `STAGES`."""
     found: set[str] = set()
     for read in (*STAGES[stage].reads, *also):
         found |= {read, *stages_read(read)}

@@ -71,7 +71,6 @@ def recorded_model(topk: dict[str, Any], name: str = "") -> ModelFacts:
     """Return the current facts of the model of a run; the model may have changed since.
 
     Args:
-        topk: the entry of `topk` in run.json.
         name: the current name or place of the model; empty if it has not changed.
 
     Raises:
@@ -86,7 +85,6 @@ def model_of_topk(run: RunReader, name: str = "") -> ModelFacts:
     """Return the facts of the model of a run, which must be the model that scored it.
 
     Args:
-        run: the run.
         name: the current name or place of the model; empty if it has not changed.
 
     Raises:

@@ -45,10 +45,6 @@ def is_of_dictionaries(topk: dict[str, Any]) -> bool:
 def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Description, ...]:
     """Return the sparse dictionaries whose features are the units of a run; an empty tuple if its units are neurons.
 
-    Args:
-        topk: the entry of `topk` in run.json.
-        facts: the run's model.
-
     Raises:
         InputError: a dictionary is missing, or has changed since `topk` ran.
     """

@@ -27,7 +27,6 @@ class Job(Generic[Config]):
 
     Attributes:
         name: the name of the job and of its folder.
-        options: the class of its options.
         entry: the function that does the work, `module:function`; it is imported when the job runs, so that `--help`
             answers at once. Given options of a stage, it is called with the options and the run, else with the options.
         about: the docstring of its module; the help begins with its first line.

@@ -42,8 +42,6 @@ def pass_seconds(
 
     Args:
         run: the run; a few batches of its corpus are timed once for each model and placement.
-        facts, placement, dtype: the model, where it runs, and its arithmetic.
-        sentences: the number of sentences.
         passes: what a sentence costs, as a multiple of the forward pass.
     """
     if placement.device == "cuda" and not torch.cuda.is_available():

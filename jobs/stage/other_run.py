@@ -21,8 +21,6 @@ class RunPair:
 
     Attributes:
         flag: the option that names the other run, such as `--with`.
-        name: the other run's directory, as the user gave it.
-        run, other: the run, and the other run.
     """
 
     flag: str

@@ -24,9 +24,7 @@ class Noted:
     """A table, and what its file records in addition.
 
     Attributes:
-        table: the table.
         notes: JSON-able data; `read_notes` returns it.
-        footer: further footer entries.
     """
 
     table: pa.Table
@@ -39,7 +37,6 @@ class Written:
     """A file that is not made from one table.
 
     Attributes:
-        rows: its number of rows.
         write: writes it to a local path, with the footer that it is given.
         notes: JSON-able data; `read_notes` returns it.
     """
@@ -99,12 +96,7 @@ def _each(tables: pa.Table | Iterable[pa.Table]) -> Iterable[pa.Table]:
 
 @dataclass(frozen=True)
 class TablePart(Output):
-    """A part of a published table.
-
-    Attributes:
-        table: the name of the table.
-        part: the index of the part, from 0.
-    """
+    """A part of a published table."""
 
     table: str
     part: int

@@ -19,8 +19,6 @@ class Placement:
     """Where the model runs, and the resources that its workers hold.
 
     Attributes:
-        device: the device on which torch computes.
-        token_budget: the number of tokens in a batch.
         threads: the number of threads of a worker; None on a GPU.
         workers: the maximum number of workers; None for as many as a cluster brings up.
         holds: the resources of a machine that each worker holds, `cpus` or `gpus`.
@@ -87,8 +85,6 @@ def begun_with(run: RunReader, stage: str, redo: bool, device: str) -> int | Non
     """Return the batch size in tokens with which a stage was begun on such a device; None if it begins now.
 
     Args:
-        run: the run.
-        stage: the stage.
         redo: whether the stage is done again; then only the unfinished work of an earlier `--redo` counts.
         device: the kind of device on which the stage will run now.
     """
@@ -148,7 +144,6 @@ def run_scoring(topk_identity: dict[str, Any], place: Placement, dtype: str | No
 
     Args:
         topk_identity: the options that the results of `topk` depend on, from run.json.
-        place: where the model runs now.
         dtype: the dtype of the arithmetic now; None for the dtype of the run.
     """
     how = topk_identity

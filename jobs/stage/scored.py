@@ -78,8 +78,6 @@ class StageArgs:
 
     Attributes:
         store: the run's folder, as the stage sees it.
-        neurons: the units of the run.
-        seed: the seed of every random draw.
     """
 
     store: Store

@@ -51,8 +51,6 @@ class LiteralFinder:
     """Finds the literals in blocks of the sentences with which all neurons are compared.
 
     Args:
-        args: the arguments of all workers.
-        job: the job whose files are written.
         pool: a function that returns the literals, given the run's folder.
     """
 

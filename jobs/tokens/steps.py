@@ -111,7 +111,6 @@ def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected:
     """Select what is read, read it piece by piece, write the tables and return the counts.
 
     Args:
-        args, placement, stage: the arguments of the workers, where the model runs, and the stage.
         expected: the number of sentences to read, for a plan before they are selected.
     """
     reading = partial(

@@ -73,9 +73,7 @@ def report_pilot(
     """Say how well each sparse dictionary reconstructs its input, and return their entries for run.json.
 
     Args:
-        dictionaries: the sparse dictionaries, in the order of their layers.
         explained: the share of variance that each sparse dictionary explains; None if it has no decoder.
-        say: prints a line.
     """
     entries = []
     for dictionary, share in zip(dictionaries, explained, strict=True):

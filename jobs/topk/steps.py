@@ -66,8 +66,6 @@ class Prepared(NamedTuple):
     """The checked inputs, known before the pass begins.
 
     Attributes:
-        facts, tokenizer: the model and its tokenizer.
-        neurons: the units of each layer.
         dictionaries: the sparse dictionaries whose features are the units, by layer; empty if the units are neurons.
         chosen: options whose defaults depend on the sparse dictionaries.
     """

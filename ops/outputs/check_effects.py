@@ -19,9 +19,6 @@ class Checker:
     """Increases the activation of one unit after another in the same sentences, and measures the changes of the logits.
 
     Args:
-        head: the model with its head.
-        batches: the sentences, in batches.
-        pad_id: the id of the tokenizer's padding token.
         tokens: the ids of the tokens whose logits are measured, ascending.
 
     Attributes:
@@ -82,7 +79,6 @@ def drawn_units(allowed: dict[int, Int64s], count: int, seed: int) -> list[tuple
     Args:
         allowed: for each layer, the units that may be drawn, ascending.
         count: total number of units; if it is not a multiple of the number of layers, the first layers get one more.
-        seed: the run's seed.
 
     Returns:
         Tuples `(layer, unit, other)`, sorted; `other` is None if the layer has no second unit that may be drawn.

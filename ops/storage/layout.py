@@ -12,7 +12,6 @@ def check_layout(path: str, name: str, found: pa.Schema) -> None:
     Args:
         path: the file's full path, for the message.
         name: its path below the run's folder, such as `topk/part-00000.parquet`; only files of tables are checked.
-        found: its schema.
 
     Raises:
         InputError: the file belongs to another table.

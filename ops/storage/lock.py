@@ -37,10 +37,8 @@ class Lock:
 
     Args:
         store: the run's folder, which must exist.
-        work: the job's name, which is shown to other jobs.
 
     Attributes:
-        beat_s: seconds between two heartbeats.
         dead_s: seconds without a heartbeat after which a holder on another machine counts as dead.
     """
 

@@ -11,11 +11,7 @@ from ops.storage.store import Store
 
 
 class OpenTables:
-    """A run's tables, kept open for readers in several threads.
-
-    Args:
-        store: the run's folder.
-    """
+    """A run's tables, kept open for readers in several threads."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -44,9 +40,7 @@ class OpenTables:
         Row groups that contain none of the keys are not read.
 
         Args:
-            table: the table's name.
             key: the integer column by which the table is sorted.
             keys: the requested keys; keys that the table does not contain are ignored.
-            columns: the columns to read, including the key.
         """
         return self.rows(table, pc.field(key).isin(pa.array(sorted(keys), pa.int64())), columns)

@@ -138,7 +138,6 @@ class Store:
 
         Args:
             names: the files' names, each under a key.
-            write: builds all files at the local paths that it is given under the same keys.
         """
         if self.local:
             for name in names.values():

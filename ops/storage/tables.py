@@ -37,14 +37,9 @@ def write_part(
     """Commit one part of a table and return its number of rows.
 
     Args:
-        store: the run's folder.
-        table: the table's name.
         part: the part's index, from 0.
-        schema: the table's columns.
         batches: tables that each become a row group and are written one by one; a table with more rows than the limit
             of a group is cut. Without any batch, the file has no rows.
-        fingerprint: the fingerprint of the stage that writes the table.
-        extra: further footer entries.
     """
     limit = group_rows(table)
     described = schema.with_metadata({**footer(fingerprint), **(extra or {})})
