@@ -21,7 +21,7 @@ from jobs.stage.step import Made, Step, Steps
 from ops.arrays import Arrays
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.corpus.token_windows import window_size
-from ops.estimate.selection import expected_selected
+from ops.sampling import expected_selected
 from ops.sentences.codes import coded, meta_kinds, name_kinds, sentence_table
 from ops.sentences.pipeline import Annotator, describe, load_pipeline
 from ops.sentences.selection import IN_BASELINE, mark_sentences

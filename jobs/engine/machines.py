@@ -70,7 +70,7 @@ def on_a_gpu(do: Callable[[], Result], name: str, others: int = 0) -> Result:
 
 
 def on_every_machine(do: Callable[[], None]) -> None:
-    """Call a function in this process and, on a cluster, once on each machine that is up; failures of Ray are ignored."""
+    """Call a function in this process and, on a cluster, once on each machine that is up; ignore failures of Ray."""
     do()
     if not on_cluster():
         return

@@ -14,7 +14,7 @@ from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.dictionaries import dictionaries_of
-from jobs.stage.model_time import pass_seconds
+from jobs.stage.model_time import model_step
 from jobs.stage.outputs import (
     Noted,
     partial_file,
@@ -172,30 +172,25 @@ def controls_table(args: OutputsArgs) -> pa.Table:
     return schema.table(CONTROLS.table, rows)
 
 
-def model_step(args: OutputsArgs, **attributes: Any) -> Step:
-    """Return a step whose workers load the model."""
-    return Step(args={"args": args}, **args.placement.spread, **attributes)
-
-
 def states_step(args: OutputsArgs) -> Step:
     """Return the step that sums the states of a sample of the corpus, shard by shard."""
     drawn = args.drawn(args.config.sentences, sampling.OUTPUT_SENTENCES)
     items: list[Item] = [{"shard": shard, "rows": rows, "sentences": len(rows)} for shard, rows in drawn.items()]
     sentences = sum(item["sentences"] for item in items)
     return model_step(
-        args, name="outputs: mean state", items=items, outputs=lambda item: [states_file(item["shard"])],
-        worker=StateSummer, unit="shards", work=("sentences", sentences),
-        estimate=lambda run: pass_seconds(run, args.facts, args.placement, "float32", sentences, 1.0),
+        args.facts, args.placement, "float32", sentences, name="outputs: mean state", items=items,
+        outputs=lambda item: [states_file(item["shard"])], worker=StateSummer, unit="shards",
+        work=("sentences", sentences), args={"args": args},
     )  # fmt: skip
 
 
 def random_step(args: OutputsArgs, vocabulary: int) -> Step:
     """Return the step that applies the head to random directions, layer by layer."""
-    return model_step(
-        args, name="outputs: random directions", items=[{"layer": layer} for layer in args.layers],
+    return Step(
+        name="outputs: random directions", items=[{"layer": layer} for layer in args.layers], args={"args": args},
         # The file of layer 0, the embeddings, has index 1.
         outputs=lambda item: [random_file(item["layer"] + 1)], worker=RandomMeasurer, unit="layers",
-        amount=args.config.random * len(args.layers) * vocabulary,
+        amount=args.config.random * len(args.layers) * vocabulary, **args.placement.spread,
     )  # fmt: skip
 
 
@@ -207,8 +202,8 @@ def units_step(args: OutputsArgs, vocabulary: int) -> Step:
         for first, stop in spans(len(units), NEURONS_PER_PART):
             items.append({"range": len(items), "first": start + first, "stop": start + stop})
         start += len(units)
-    return model_step(
-        args, name="outputs: units", items=items,
+    return Step(
+        args={"args": args}, **args.placement.spread, name="outputs: units", items=items,
         outputs=lambda item: [range_part(table, item) for table in (TOKENS, NEURONS)], worker=UnitMeasurer,
         unit="ranges", amount=len(args.units) * vocabulary,
     )  # fmt: skip
@@ -223,12 +218,9 @@ def check_step(args: OutputsArgs) -> Step:
     }
     drawn = drawn_units(allowed, args.config.check, args.seed)
     return model_step(
-        args, name="outputs: check",
+        args.facts, args.placement, "float32", args.config.check_sentences * len(drawn), name="outputs: check",
         items=[{"block": i, "units": drawn[a:b]} for i, (a, b) in enumerate(spans(len(drawn), UNITS_PER_CHECK))],
-        outputs=lambda item: [check_file(item["block"])], worker=UnitChecker, unit="blocks",
-        estimate=lambda run: pass_seconds(
-            run, args.facts, args.placement, "float32", args.config.check_sentences * len(drawn), 1.0
-        ),
+        outputs=lambda item: [check_file(item["block"])], worker=UnitChecker, unit="blocks", args={"args": args},
     )  # fmt: skip
 
 

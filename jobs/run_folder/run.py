@@ -13,6 +13,7 @@ from jobs.run_folder.run_json import RECORD, check_out, read_record, versions
 from jobs.run_folder.stages import PARTIALS, STAGES, TOKENS, stages_after, stages_read
 from ops.clock import utc_now
 from ops.errors import InputError
+from ops.model.names import model_title
 from ops.schema import SCHEMA_VERSION, TOOL
 from ops.shards import Shards
 from ops.storage.fingerprint import differences, fingerprint
@@ -90,6 +91,12 @@ class RunReader:
         entries = [entry for entry in map(self.stage, ("topk", *STAGES)) if entry is not None]
         named: Entry = next((entry["config"] for entry in entries if entry["config"].get("model")), {})
         return {option: named.get(option) for option in _MODEL if named}
+
+    @property
+    def title(self) -> str:
+        """The title of the run's model for figures."""
+        model = self.record["model"]
+        return model_title(model["name"], model["fingerprint"], model.get("seed"))
 
     def is_expected(self, name: str) -> bool:
         """Tell whether a complete stage's tables do not exist yet; only a dry run continues without them."""

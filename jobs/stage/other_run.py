@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from jobs.run_folder.publish import check_tables
 from jobs.run_folder.run import RunReader
 from jobs.stage.dictionaries import is_of_dictionaries
-from jobs.stage.title import title_of
 from ops.errors import InputError
 from ops.storage.fingerprint import differences
 
@@ -66,10 +65,10 @@ class RunPair:
         """The other run's title for figures: its model and, if its units are not neurons, what they are."""
         topk = self.other.require("topk")
         if not is_of_dictionaries(topk):
-            return title_of(self.other)
+            return self.other.title
         formats = {dictionary["format"] for dictionary in topk["counts"].get("dictionaries", [])}
         units = "rotated directions" if formats == {"rotated"} else "features of dictionaries"
-        return f"{units} of {title_of(self.other)}"
+        return f"{units} of {self.other.title}"
 
     def refused(self, why: str, *command: str) -> InputError:
         """Return the error that the other run cannot be compared, perhaps with a command that helps."""

@@ -18,7 +18,7 @@ import torch
 from jobs.engine.connect import connect, stays_here
 from jobs.engine.fan_out import Spread, fan_out
 from jobs.engine.item import EngineError
-from jobs.engine.source import share_out
+from jobs.engine.stream import share_out
 from jobs.run_folder.run_json import check_out
 from ops.cluster_address import check_address
 from ops.errors import InputError

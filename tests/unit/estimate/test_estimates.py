@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ops.errors import InputError
 from ops.estimate import source_sample, timed_batches
-from ops.estimate.selection import expected_selected
 from ops.estimate.source_sample import sample_source
 from ops.estimate.timed_batches import Sentences, seconds_of_a_sentence, spread
 from ops.model.tokenizer import Tokenizer, Tokens
+from ops.sampling import expected_selected
 from ops.sources.pieces import pieces
 from ops.sources.spec import parse_source
 
