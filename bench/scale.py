@@ -25,8 +25,7 @@ from bench.texts import BUDGET
 from jobs.engine.item import Item
 from jobs.stage.outputs import Written, shard_file
 from jobs.stage.ranges import table_ranges
-from jobs.topk.merge import RangeMerger
-from jobs.topk.score import PILOT_FILE
+from jobs.topk.score import PILOT_FILE, RangeMerger
 from ops.model.activations import Scorer
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot

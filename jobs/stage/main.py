@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic
 
 from jobs.engine.item import EngineError
 from jobs.options.command_line import parse
-from jobs.options.configs import Config, CorpusConfig, StageConfig, values_of
+from jobs.options.configs import Config, CorpusConfig, StageConfig
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, refused
 
 if TYPE_CHECKING:
@@ -71,11 +71,8 @@ def main(
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may be unable to show some letters
-    words = sys.argv[1:] if argv is None else argv
-    given = [*words, *(word.partition("=")[2] for word in words)]
     try:
         options = parse(config, job, about, argv)
-        given += [str(one) for value in vars(options).values() for one in values_of(value)]
         _run(run, options)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -83,21 +80,21 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InputError as error:
         sys.stdout.flush()
-        print(f"error: {error_line(error, given)}", file=sys.stderr)
+        print(f"error: {error_line(error)}", file=sys.stderr)
         return 2
     except OSError as error:
         if error.errno in _NO_PATH:
             where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            print(f"error: {error_line(f'{where}; check the path', given)}", file=sys.stderr)
+            print(f"error: {error_line(f'{where}; check the path')}", file=sys.stderr)
             return 2
         message = disk_full(error) or refused(error)
         if not message:
             raise
-        print(f"error: {error_line(message, given)}", file=sys.stderr)
+        print(f"error: {error_line(message)}", file=sys.stderr)
         return 1
     except EngineError as error:
         sys.stdout.flush()
-        print(f"error: {error_line(error, given)}", file=sys.stderr, flush=True)
+        print(f"error: {error_line(error)}", file=sys.stderr, flush=True)
         # Exit at once: Ray's shutdown would wait for processes that are gone, or print after the message.
         os._exit(1)
     except KeyboardInterrupt as error:

@@ -13,9 +13,6 @@ def chosen_units(config: UnitsConfig, run: Run, done: str) -> tuple[str, ...]:
 
     Args:
         done: what is done with them, such as `mined`.
-
-    Raises:
-        InputError: `check_units` raises this error.
     """
     # A dry run that plans `topk` too knows only the number of neurons.
     if not (config.units and run.is_expected("topk")):

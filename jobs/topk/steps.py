@@ -32,8 +32,16 @@ from jobs.topk.dictionaries import (
     values_of_sample,
 )
 from jobs.topk.job import TopkConfig
-from jobs.topk.merge import RangeMerger, tables_of
-from jobs.topk.score import BOUNDS, PILOT_FILE, PilotScorer, ScoreArgs, ShardWorker, prepare_shard
+from jobs.topk.score import (
+    BOUNDS,
+    PILOT_FILE,
+    PilotScorer,
+    RangeMerger,
+    ScoreArgs,
+    ShardWorker,
+    prepare_shard,
+    tables_of,
+)
 from ops.dictionaries.description import Description
 from ops.dictionaries.read import describe_all, parse
 from ops.errors import counted

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 from ops.errors import InputError, one_line
-from ops.storage.secrets import refuse_secrets
+from ops.storage.option_text import refuse_secrets
 
 if TYPE_CHECKING:
     import pyarrow as pa
