@@ -17,9 +17,6 @@ def check_address(address: str, seconds: float = REACHED_S) -> None:
 
     Args:
         seconds: seconds after which the cluster's head counts as unreachable.
-
-    Raises:
-        InputError: the text is not an address, or nothing answers there.
     """
     if address == "auto":
         return

@@ -68,11 +68,7 @@ class BasisMeasurer(Bases):
 
 
 def figure_units(text: str) -> tuple[int, int]:
-    """Return the first and the last unit of a text FIRST:LAST, both included.
-
-    Raises:
-        InputError: the text has another form.
-    """
+    """Return the first and the last unit of a text FIRST:LAST, both included."""
     first, colon, last = text.partition(":")
     if not (colon and first.isdecimal() and last.isdecimal() and len(last) < 9 and int(first) <= int(last)):
         raise InputError(f"--figure-units {text!r}: expected FIRST:LAST, such as 301:350")

@@ -94,9 +94,6 @@ def check_clusters(clusters: Sequence[int], distinct: Sequence[int]) -> None:
     Args:
         clusters: the numbers of clusters, ascending.
         distinct: the number of distinct sentences among the drawn winners of each layer.
-
-    Raises:
-        InputError: no number of clusters is left for any layer.
     """
     if clusters[0] > max(distinct):
         raise InputError(

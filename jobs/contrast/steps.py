@@ -125,11 +125,7 @@ def check_groups(config: ContrastConfig) -> None:
 
 
 def own_texts(name: str, spec: str, text_column: str) -> Source:
-    """Return a source of texts of the user's own.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return a source of texts of the user's own."""
     try:
         source = parse_source(spec)
         check_source(source, text_column)
@@ -272,11 +268,7 @@ class ContrastJob:
         )  # fmt: skip
 
     def _groups_of_texts(self) -> list[pa.Table]:
-        """Return both groups of texts with `COLUMNS`.
-
-        Raises:
-            InputError: nothing is left of a group after cleaning.
-        """
+        """Return both groups of texts with `COLUMNS`."""
         found = []
         for number, (name, source) in enumerate(self.texts.items()):
             table = read_partial(self.stage.store, text_set_file(number))

@@ -92,11 +92,7 @@ def _own_packages_on_path() -> Iterator[None]:
 
 
 def short_folder() -> str:
-    """Return a folder for Ray's files if its usual folder is too long for sockets; otherwise an empty text.
-
-    Raises:
-        InputError: the usual folder is too long, and the short one cannot be written.
-    """
+    """Return a folder for Ray's files if its usual folder is too long for sockets; otherwise an empty text."""
     name = "RAY_TMPDIR" if "RAY_TMPDIR" in os.environ else "TMPDIR"
     usual = os.environ.get(name, "")
     if len(os.fsencode(usual)) <= LONGEST_TEMP:

@@ -97,11 +97,7 @@ def finetune(config: FinetuneConfig, run: Run) -> None:
 
 
 def check(config: FinetuneConfig, facts: ModelFacts) -> None:
-    """Reject invalid options before anything heavy starts.
-
-    Raises:
-        InputError: no column of labels is named, or --max-tokens exceeds the model's limit.
-    """
+    """Reject a missing column of labels, and a --max-tokens beyond the model's limit."""
     if not config.label:
         raise InputError("--label is missing: name the column of the sources that holds a document's label")
     if config.max_tokens is not None and config.max_tokens > facts.position_limit:

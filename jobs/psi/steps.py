@@ -69,11 +69,7 @@ def psi(config: PsiConfig, run: Run) -> None:
 
 
 def prepare(config: PsiConfig, run: Run, has_corpus: bool) -> tuple[ModelFacts, Tokenizer, nn.Module]:
-    """Check options, sources and model, and return the model's facts, its tokenizer and the model.
-
-    Raises:
-        InputError: an input is missing or invalid.
-    """
+    """Check options, sources and model, and return the model's facts, its tokenizer and the model."""
     for option in ("corpus", "sentences"):
         if config.static_only and getattr(config, option):
             raise InputError(f"--static-only with --{option}: no corpus is read; leave one of the two out")

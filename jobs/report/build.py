@@ -15,11 +15,7 @@ from ops.topk.neuron_names import NEURON, parse_pair
 
 
 def report(config: ReportConfig) -> None:
-    """Build the site in `report/` and print where it is.
-
-    Raises:
-        InputError: tables are missing, or there is no such neuron.
-    """
+    """Build the site in `report/` and print where it is."""
     began = time.monotonic()
     run = Run(config.out, create=False)
     try:

@@ -103,11 +103,7 @@ class RunReader:
         return False
 
     def shards(self, per_group: int = 1) -> Shards:
-        """Return the shards of the finished corpus, or groups of `per_group` shards.
-
-        Raises:
-            InputError: there is no corpus.
-        """
+        """Return the shards of the finished corpus, or groups of `per_group` shards."""
         corpus = self.require("ingest")
         return Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"] * per_group)
 

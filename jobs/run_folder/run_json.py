@@ -76,11 +76,7 @@ def _check_new(store: Store, create: bool) -> None:
 
 
 def check_out(out: str) -> None:
-    """Refuse a relative run directory in a submitted job, whose working directory is deleted when it ends.
-
-    Raises:
-        InputError: `out` is missing, or it is relative and the process runs as a Ray job.
-    """
+    """Refuse a relative run directory in a submitted job, whose working directory is deleted when it ends."""
     if not out:
         raise InputError("--out is missing: name the run directory, a path or a URI such as s3://bucket/run")
     if "://" not in out and not os.path.isabs(out) and os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):

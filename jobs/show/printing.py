@@ -73,11 +73,7 @@ def print_facts(config: ShowConfig, facts: Any, lay_out: Callable[[int], str]) -
 
 
 def _read(config: ShowConfig) -> Facts:
-    """Return what the first given option of `INSTEAD` requests, else a neuron or the list of the best.
-
-    Raises:
-        InputError: another option is given that cannot be combined with it.
-    """
+    """Return what the first given option of `INSTEAD` requests, else a neuron or the list of the best."""
     run = Run(config.out, create=False)
     what = next((name for name in INSTEAD if getattr(config, name)), "")
     if not what:
@@ -111,9 +107,6 @@ def neuron_facts(run: RunFacts, neuron: tuple[int, int], pole: str | None, rows:
     """Return the facts of a neuron at a pole (None: the better explained one), with examples.
 
     `rows` is the number of winners that are not hubs, and of examples of each kind; None for all.
-
-    Raises:
-        InputError: the run kept only the other pole.
     """
     if pole and pole not in run.poles:
         raise InputError(f"--pole {pole}: this run has only the other pole")

@@ -228,11 +228,7 @@ def group_size(shards: int, partial_bytes: int) -> int:
 
 
 def measured_sentences(config: CorpusPassConfig, run: RunReader) -> Ids | None:
-    """Return the ids of the sentences that `--sentences` draws from the finished corpus, ascending; None for all.
-
-    Raises:
-        InputError: there is no corpus.
-    """
+    """Return the ids of the sentences that `--sentences` draws from the finished corpus, ascending; None for all."""
     size = config.sentences if isinstance(config, SampledPassConfig) else None
     sentences = run.shards().sentences
     return None if size is None or size >= sentences else draw(sentences, size, config.seed, MEASURED)
@@ -247,11 +243,7 @@ def part_rows(item: Item) -> list[tuple[int, Ids | None]]:
 
 
 def kept_tokens(run: RunReader) -> KeptTokens | None:
-    """Return where ingest stored the tokens of the finished corpus; None if an earlier version stored no tokens.
-
-    Raises:
-        InputError: there is no corpus.
-    """
+    """Return where ingest stored the tokens of the finished corpus; None if an earlier version stored no tokens."""
     corpus = run.require("ingest")
     return KeptTokens(TOKENS, corpus["fingerprint"]) if TOKENS in run.record["tables"] else None
 

@@ -104,11 +104,7 @@ def main(
 
 
 def _run(run: Callable[[Config], None], config: Config) -> None:
-    """Run a job.
-
-    Raises:
-        InputError: the input is wrong, or a table that the job reads is damaged or incomplete.
-    """
+    """Run a job; if Arrow cannot read a table, raise the error that names the damaged one."""
     try:
         run(config)
     except Exception as error:

@@ -75,11 +75,7 @@ class RunPair:
         return InputError(f"{self.flag} {self.name}: {why}", *command)
 
     def check_same_corpus(self) -> None:
-        """Refuse a run with another corpus; sentences are the same if the sources and options of ingest are the same.
-
-        Raises:
-            InputError: the other run has another corpus.
-        """
+        """Refuse a run with another corpus; sentences are the same if the sources and options of ingest are the same."""
         configs = [run.require("ingest")["config"] for run in self.runs]
         if changed := self._changed("ingest", lambda name: name not in _MAY_DIFFER, *configs):
             raise self.refused(f"has another corpus: {changed}; give a run with the same sources and options of ingest")

@@ -95,11 +95,7 @@ def begun_with(run: RunReader, stage: str, redo: bool, device: str) -> int | Non
 
 
 def _memory(stage: str, workers: int, dry_run: bool) -> int:
-    """Return the memory of a worker's GPU in bytes; a dry run requests no machine and assumes its own GPU or 1 TiB.
-
-    Raises:
-        InputError: torch finds no GPU on a machine that should have one.
-    """
+    """Return the memory of a worker's GPU in bytes; a dry run requests no machine and assumes its own GPU or 1 TiB."""
     if dry_run:
         return gpu_bytes() or 1 << 40
     found = on_a_gpu(gpu_bytes, stage, workers - 1)
@@ -109,11 +105,7 @@ def _memory(stage: str, workers: int, dry_run: bool) -> int:
 
 
 def check_device(config: DeviceConfig) -> None:
-    """Refuse GPUs on a single machine without GPUs, where a worker would wait for its GPU forever.
-
-    Raises:
-        InputError: --device or --gpus requested GPUs, and there are none.
-    """
+    """Refuse GPUs on a single machine without GPUs, where a worker would wait for its GPU forever."""
     gpus = getattr(config, "gpus", None) if config.device == "auto" else None
     if (config.device == "cuda" or gpus) and not on_cluster() and not has_gpus():
         asked, instead = (f"--gpus {gpus}", "leave it out") if gpus else ("--device cuda", "use --device auto or cpu")

@@ -26,11 +26,7 @@ class Scored:
 
     @classmethod
     def of(cls, run: RunReader) -> "Scored":
-        """Return what `topk` left behind.
-
-        Raises:
-            InputError: `topk` is not complete.
-        """
+        """Return what `topk` left behind."""
         topk = run.require("topk")
         planned = run.is_expected("topk")
         neurons = Neurons((topk["counts"]["neurons"],)) if planned else read_neurons(run.store)

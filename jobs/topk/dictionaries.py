@@ -14,11 +14,7 @@ SITE = "dictionary"  # the value of `site` in run.json
 
 
 def check_options(config: TopkConfig) -> None:
-    """Refuse options that cannot be combined with a sparse dictionary.
-
-    Raises:
-        InputError: such an option was given.
-    """
+    """Refuse options that cannot be combined with a sparse dictionary."""
     if "site" in config.model_fields_set:
         raise InputError(f"--site {config.site}: a dictionary determines what it reads; leave out --site or {FLAG}")
     if config.pool == "cls":

@@ -93,11 +93,7 @@ def topk(config: TopkConfig, run: Run) -> None:
 
 
 def prepare(config: TopkConfig, run: Run) -> Prepared:
-    """Check options, sources, model and dictionaries, cheapest first.
-
-    Raises:
-        InputError: an input is missing or invalid.
-    """
+    """Check options, sources, model and dictionaries, cheapest first."""
     if config.dictionary:
         parse(config.dictionary)
         check_options(config)
@@ -143,11 +139,7 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
 
 
 def score_args(config: TopkConfig, prepared: Prepared, datasets: Datasets, job: CorpusPass) -> ScoreArgs:
-    """Return the arguments of the workers of the pilot and the shards, after checking that there is enough space.
-
-    Raises:
-        InputError: there is not enough space.
-    """
+    """Return the arguments of the workers of the pilot and the shards, after checking that there is enough space."""
     placement, shards, args = job.placement, job.shards, job.args
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)

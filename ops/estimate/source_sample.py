@@ -68,9 +68,6 @@ def sample_source(
 
     Args:
         seconds: approximate total time for reading. At least one row of each of these pieces is read.
-
-    Raises:
-        InputError: the reader rejects the source.
     """
     sample = SourceSample()
     chosen = sorted(spread(len(pieces))[:MOST_PIECES])
@@ -120,9 +117,6 @@ def check_samples(specs: Sequence[str], samples: Sequence[SourceSample]) -> None
 
     Args:
         specs: the sources, as given to `--corpus`.
-
-    Raises:
-        InputError: there is such a source.
     """
     whole = [i for i, sample in enumerate(samples) if sample.whole]
     rows, sentences, rejects = (

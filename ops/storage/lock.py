@@ -77,11 +77,7 @@ class Lock:
                 self.store.delete(LOCK)
 
     def _watch(self, held: dict[str, Any]) -> str | None:
-        """Return a holder's token once it counts as dead, or None if the lock was released or has another holder.
-
-        Raises:
-            InputError: the holder wrote a heartbeat.
-        """
+        """Return a holder's token once it counts as dead, or None if the lock was released or has another holder."""
         who = f"process {held['pid']} on {held['host']}"
         print(
             f"the run is held by {who}: checking for {self.dead_s:.0f} s whether it is still running",

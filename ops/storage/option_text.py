@@ -14,11 +14,7 @@ _SECRET = re.compile(rf"(?P<user>{_USER})|(?P<name>[?&][\w-]*(?:{_NAMES})[\w-]*=
 
 
 def refuse_secrets(text: str, what: str) -> None:
-    """Refuse an address that contains credentials, which would be stored in run.json, in messages and in logs.
-
-    Raises:
-        InputError: the address contains credentials; the message does not show them.
-    """
+    """Refuse an address that contains credentials, which would be stored in run.json, in messages and in logs."""
     shown = _SECRET.sub(lambda found: "://...@" if found["user"] else f"{found['name']}...", text)
     if shown != text:
         raise InputError(

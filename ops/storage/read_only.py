@@ -27,19 +27,11 @@ class ReadOnlyStore(Store):
         self._deleted.add(name)
 
     def commit_several(self, names: dict[str, str], write: Callable[[dict[str, str]], object]) -> None:
-        """Refuse to write.
-
-        Raises:
-            RuntimeError: always.
-        """
+        """Refuse to write."""
         raise RuntimeError(f"{', '.join(names.values())}: would be written, but this store is read-only")
 
     def check_writable(self) -> None:
-        """Check whether the folder could be written or created; a folder that is not local is not checked.
-
-        Raises:
-            InputError: the folder could not be written or created.
-        """
+        """Check whether the folder could be written or created; a folder that is not local is not checked."""
         if not self.local:
             return
         folder = self.root
