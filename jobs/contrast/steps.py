@@ -251,7 +251,12 @@ class ContrastJob:
             features=self.scored.of_features,
         )  # fmt: skip
         yield self._measure_steps(args, pa.concat_tables(tables)["text"])
-        for note in [*notes, *_said_of_groups(contrasts)]:
+        if all(one.by_sentence for one in contrasts):
+            notes.append("each document has only one sentence, so intervals are by sentence")
+        for one in contrasts:
+            if (share := Matched.of(one).unmatched) > 0:
+                notes.append(f"{one.group}: {100 * share:.2g} % of the smaller group have no match in length")
+        for note in notes:
             self.stage.say(note)
         return self._write(args)
 
@@ -379,17 +384,6 @@ class ContrastJob:
             "said": said or ["no probes: leave out --no-probes to compare units with rotated axes and words"],
             "figures": figures,
         }  # fmt: skip
-
-
-def _said_of_groups(contrasts: Sequence[Contrast]) -> list[str]:
-    """Return notes about groups without documents, and with sentences that nothing matches."""
-    notes = []
-    if all(one.by_sentence for one in contrasts):
-        notes.append("each document has only one sentence, so intervals are by sentence")
-    for one in contrasts:
-        if (share := Matched.of(one).unmatched) > 0:
-            notes.append(f"{one.group}: {100 * share:.2g} % of the smaller group have no match in length")
-    return notes
 
 
 def draw_texts(item: Item, facts: ModelFacts, **options: Any) -> Made:

@@ -92,14 +92,20 @@ def fan_out(
     connect(math.ceil(most * cpus))
     if how.memory and on_cluster():
         cpus = max(cpus, cores_for(how.memory, [*machines_up(), *kinds_to_come().values()]))
-    from jobs.engine.stream import needs, planned, stream
+    from jobs.engine.stream import READER_CPUS, planned, stream
 
     at_once = bool(gpus) and workers is not None
     pool = choose_pool(most, how.actors, how.ahead, at_once, calls=2 if works_in_two_parts(make) else 1)
     holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
     named = [(name_item(item), item) for item in items]
     dataset = planned(named, make, args, pool, holds, prepare)
-    yield from map(_raise_user_error, stream(name, dataset, needs(holds)))
+    # For an actor that holds GPUs, a machine for a separate reader is needed too.
+    needs = [{"GPU": gpus}, {"CPU": READER_CPUS}] if gpus else [{"CPU": cpus}]
+    for row in stream(name, dataset, needs):
+        for kind, error in USER_ERRORS.items():
+            if kind in row:
+                raise error(row[kind])
+        yield row
 
 
 def choose_pool(
@@ -121,10 +127,3 @@ def choose_pool(
     if on_cluster() and not all_at_once:
         return ActorPoolStrategy(min_size=1, max_size=most, **each)
     return ActorPoolStrategy(size=most, **each)
-
-
-def _raise_user_error(row: Item) -> Item:
-    for kind, error in USER_ERRORS.items():
-        if kind in row:
-            raise error(row[kind])
-    return row

@@ -79,13 +79,6 @@ def planned(
     return dataset
 
 
-def needs(holds: dict[str, float]) -> list[Resources]:
-    """Return the resources, in Ray's terms, that machines need for an actor and for a separate reader."""
-    if "num_gpus" in holds:
-        return [{"GPU": holds["num_gpus"]}, {"CPU": READER_CPUS}]
-    return [{"CPU": holds["num_cpus"]}]
-
-
 def stream(name: str, dataset: Dataset, needs: Sequence[Resources]) -> Iterator[Item]:
     """Yield the row of each item as soon as it is available, in no particular order.
 

@@ -174,7 +174,12 @@ class TrainingArgs:
 
 def finetune_steps(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -> Steps:
     """Yield the steps, write the tables of the training and its figure, and return the counts."""
-    yield [documents_step(args)]
+    yield [
+        Step(
+            name="finetune: documents", items=[{}], outputs=lambda _: [*SIDES.values(), DOCUMENTS], worker=split,
+            args={"args": args}, here=True, estimate=args.seconds,
+        )
+    ]  # fmt: skip
     documents = read_partial(stage.store, DOCUMENTS)
     is_train = np.array(documents["side"].to_pylist()) == TRAIN
     labels, taught = (numbered(documents[name].to_pylist(), args.names) for name in ("label", "taught"))
@@ -201,14 +206,6 @@ def finetune_steps(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -
         "test_accuracy": rows[-1]["test_accuracy"], "majority_accuracy": majority,
         "figures": save_figures(stage.store, "finetune/figures", figures, title),
     }  # fmt: skip
-
-
-def documents_step(args: TrainingArgs) -> Step:
-    """Return the step that reads the documents and splits them; its estimate includes the training."""
-    return Step(
-        name="finetune: documents", items=[{}], outputs=lambda _: [*SIDES.values(), DOCUMENTS], worker=split,
-        args={"args": args}, here=True, estimate=args.seconds,
-    )  # fmt: skip
 
 
 def split(item: Item, args: TrainingArgs) -> Made:

@@ -39,13 +39,9 @@ def first_copies_step(pieces: Pieces, seed: int | None, store: Store) -> Step:
     items = [{"part": part, "parts": parts} for part in range(parts)]
     given = {"store": store, "pieces": pieces, "seed": seed}
     return Step(
-        name="ingest: first copies", items=items, outputs=range_outputs, worker=HashRange, args=given, unit="ranges"
-    )
-
-
-def range_outputs(item: Item) -> list[Output]:
-    """Return all files that are written for a range of hashes."""
-    return [distinct_file(item, kind) for kind in RANGE_FILES]
+        name="ingest: first copies", items=items, worker=HashRange, args=given, unit="ranges",
+        outputs=lambda item: [distinct_file(item, kind) for kind in RANGE_FILES],
+    )  # fmt: skip
 
 
 def open_first_copies(store: Store, ranges: list[Item], near: bool) -> FirstCopies:

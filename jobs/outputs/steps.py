@@ -40,7 +40,7 @@ from ops.figures.files import save_figures
 from ops.model.batches import Lengths, batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
-from ops.outputs.check_effects import Checker, batch_budget, drawn_units
+from ops.outputs.check_effects import LOGITS_AT_ONCE, Checker, drawn_units
 from ops.outputs.control_rows import control_rows, said_checked, said_peaked
 from ops.outputs.figures import peaked_figures
 from ops.outputs.names import MEASURES, SHOWN, SIDES
@@ -324,7 +324,7 @@ class UnitChecker(HeadWorker):
     def __init__(self, args: OutputsArgs) -> None:
         super().__init__(args)
         self.std = args.spread()
-        budget = batch_budget(self.head.unembedding.out_features, args.placement.token_budget)
+        budget = max(min(args.placement.token_budget, LOGITS_AT_ONCE // self.head.unembedding.out_features), 1)
         drawn = args.drawn(args.config.check_sentences, sampling.CHECKED_SENTENCES)
         batches = [batch for shard, rows in drawn.items() for _, batch in self.batches(shard, rows, budget)]
         self.checker = Checker(self.head, batches, self.tokenizer.pad_id, self.tokens)

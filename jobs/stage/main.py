@@ -15,7 +15,7 @@ from jobs.options.configs import Config, CorpusConfig, StageConfig
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, refused
 
 if TYPE_CHECKING:
-    from jobs.run_folder.run import Run
+    pass
 
 # Errors for links that form a circle, and for a name that is too long.
 _NO_PATH = (errno.ELOOP, errno.ENAMETOOLONG)
@@ -50,16 +50,10 @@ class Job(Generic[Config]):
         from jobs.stage.dry_run import open_run
 
         with open_run(options) as run:
-            do(with_model_of_the_run(options, run), run)
-
-
-def with_model_of_the_run(options: Config, run: "Run") -> Config:
-    """Return a job's options with the model of the run, unless they name a model or the run has none yet."""
-    if not isinstance(options, CorpusConfig) or "model" in options.model_fields_set:
-        return options
-    return options.model_copy(
-        update={name: value for name, value in run.model().items() if name not in options.model_fields_set}
-    )
+            if isinstance(options, CorpusConfig) and "model" not in options.model_fields_set:
+                named = run.model().items()
+                options = options.model_copy(update={k: v for k, v in named if k not in options.model_fields_set})
+            do(options, run)
 
 
 def main(

@@ -75,7 +75,7 @@ class RunPair:
         return InputError(f"{self.flag} {self.name}: {why}", *command)
 
     def check_same_corpus(self) -> None:
-        """Refuse a run with another corpus; sentences are the same if the sources and options of ingest are the same."""
+        """Refuse a run with another corpus; the same sources and options of ingest give the same sentences."""
         configs = [run.require("ingest")["config"] for run in self.runs]
         if changed := self._changed("ingest", lambda name: name not in _MAY_DIFFER, *configs):
             raise self.refused(f"has another corpus: {changed}; give a run with the same sources and options of ingest")

@@ -164,9 +164,4 @@ def with_notes(tables: Iterable[pa.Table], notes: list[Any]) -> Iterator[pa.Tabl
 
 def read_notes(store: Store, outputs: Iterable[Output]) -> list[Any]:
     """Return the notes that partial files record in addition to their tables, in the order of the files."""
-
-    def of_file(output: Output) -> Any:
-        with store.parquet(output.path) as file:
-            return json.loads((file.schema_arrow.metadata or {})[NOTES])
-
-    return list(side_by_side(of_file, outputs))
+    return [notes_of(table) for table in read_partials(store, outputs, [])]

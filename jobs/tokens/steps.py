@@ -133,7 +133,9 @@ def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected:
         )
     ]  # fmt: skip
     files = [args.piece_file(item["piece"]) for item in items]
-    counts = add_up(read_notes(args.store, files))
+    notes = read_notes(args.store, files)
+    counts: dict[str, Any] = {name: sum(note.get(name, 0) for note in notes) for name in COUNTED}
+    counts["largest_difference"] = max((note["largest_difference"] for note in notes), default=0.0)
     ranges, paths = table_ranges(len(args.neurons)), [file.path for file in files]
     rows = counts["winners"] + counts["negatives"]
     yield [
@@ -149,13 +151,6 @@ def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected:
             f"{counts['largest_difference']:.2g}): other hardware or dtype"
         )
     return counts
-
-
-def add_up(notes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the total counts of all pieces; there may be no pieces."""
-    total: dict[str, Any] = {name: sum(note.get(name, 0) for note in notes) for name in COUNTED}
-    total["largest_difference"] = max((note["largest_difference"] for note in notes), default=0.0)
-    return total
 
 
 def select_sentences(item: Item, args: TokensArgs) -> Made:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jobs.stage.dry_run import size
 from jobs.topk.job import TopkConfig
 from ops.dictionaries.description import FLAG, Description
 from ops.dictionaries.reconstruction import LEAST
@@ -40,19 +39,6 @@ def options_of(config: TopkConfig, dictionaries: Sequence[Description], decoder:
     if decoder and "special_tokens" not in given:
         chosen["special_tokens"] = "exclude"
     return chosen
-
-
-def identity_of(dictionaries: Sequence[Description]) -> dict[str, Any]:
-    """Return what the results depend on in addition to the options: the sparse dictionaries, identified by content."""
-    if not dictionaries:
-        return {}
-    return {"site": SITE, "dictionaries": {str(each.layer): each.fingerprint for each in dictionaries}}
-
-
-def memory_of(dictionaries: Sequence[Description]) -> str:
-    """Return a note on the memory that the matrices of the dictionaries take."""
-    each = ", ".join(f"{size(own.matrix_bytes)} for layer {own.layer}" for own in dictionaries)
-    return f"matrices of dictionaries take {each} of each worker's memory"
 
 
 def values_of_sample(units: int, dictionaries: Sequence[Description]) -> int:

@@ -24,9 +24,8 @@ from jobs.stage.outputs import read_notes, shard_file
 from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.step import Step, Steps
 from jobs.topk.dictionaries import (
+    SITE,
     check_options,
-    identity_of,
-    memory_of,
     options_of,
     report_pilot,
     values_of_sample,
@@ -110,7 +109,9 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
     """Run the stage, or the missing part of it, with the result of `prepare`; the corpus must exist."""
     config = config.model_copy(update=prepared.chosen)
     names = ("k", "poles", "site", "pool", "special_tokens", "activation_sample", "pilot")
-    depends_on = {name: getattr(config, name) for name in names} | identity_of(prepared.dictionaries)
+    depends_on = {name: getattr(config, name) for name in names}
+    if prepared.dictionaries:
+        depends_on |= {"site": SITE, "dictionaries": {str(own.layer): own.fingerprint for own in prepared.dictionaries}}
     if config.k_per_dataset:
         depends_on["k_per_dataset"] = config.k_per_dataset
     datasets = Datasets.chosen(config.k_per_dataset, run.require("ingest")["counts"]["sources"])
@@ -132,7 +133,8 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
     }  # fmt: skip
     notes = [f"winners so far take {size(state_bytes(neurons, args.k, poles, datasets))} of each worker's memory"]
     if prepared.dictionaries:
-        notes.append(memory_of(prepared.dictionaries))
+        matrices = ", ".join(f"{size(own.matrix_bytes)} for layer {own.layer}" for own in prepared.dictionaries)
+        notes.append(f"matrices of dictionaries take {matrices} of each worker's memory")
     if datasets.k:
         notes.insert(0, f"keep {datasets.said(job.corpus['counts']['sources'])}")
     job.stage.complete(topk_steps(config, prepared, job, args), rows, counts, notes)

@@ -12,7 +12,7 @@ from ops.outputs.token_head import LinearHead, TokenHead
 from ops.outputs.written import Written, adding
 from ops.sampling import CHECKED_UNITS
 
-_LOGITS_AT_ONCE = 1 << 25  # maximum number of logits of a batch
+LOGITS_AT_ONCE = 1 << 25  # maximum number of logits of a batch
 
 
 class Checker:
@@ -66,11 +66,6 @@ def direct_effect(linear: LinearHead, written: Written, unit: int, amount: float
     vector = written.directions(torch.tensor([unit])) * amount
     found: Float64s = linear.logits(vector)[0].double().cpu().numpy()
     return found
-
-
-def batch_budget(vocabulary: int, token_budget: int) -> int:
-    """Return the maximum number of tokens in a batch whose logits are all in memory."""
-    return max(min(token_budget, _LOGITS_AT_ONCE // max(vocabulary, 1)), 1)
 
 
 def drawn_units(allowed: dict[int, Int64s], count: int, seed: int) -> list[tuple[int, int, int | None]]:

@@ -40,7 +40,10 @@ class Lock:
 
     def __init__(self, store: Store, work: str) -> None:
         self.store, self.token = store, uuid.uuid4().hex
-        self._said = {"token": self.token, "work": work, "since": utc_now(), **_this_process()}
+        self._said = {
+            "token": self.token, "work": work, "since": utc_now(), "host": socket.gethostname(), "place": _place(),
+            "pid": os.getpid(), "started": _started(os.getpid()),
+        }  # fmt: skip
         self.beat_s, self.dead_s = BEAT_S, DEAD_S
         self._beats = 0
         self._ended = threading.Event()
@@ -148,11 +151,6 @@ def read_lock(store: Store) -> dict[str, Any] | None:
     except (FileNotFoundError, InputError):
         return None
     return held if isinstance(held, dict) and {"token", "pid", "host", "place", "beat"} <= held.keys() else None
-
-
-def _this_process() -> dict[str, Any]:
-    pid = os.getpid()
-    return {"host": socket.gethostname(), "place": _place(), "pid": pid, "started": _started(pid)}
 
 
 def _place() -> str:
