@@ -50,10 +50,6 @@ class SourceSample:
         """Whether all of the source was read."""
         return self.share == 1.0
 
-    def scaled(self, number: float) -> float | None:
-        """Scale a number of this sample to the complete source; None if the source's length is unknown."""
-        return number / self.share if self.share else None
-
 
 def sample_source(
     pieces: Sequence[Piece],

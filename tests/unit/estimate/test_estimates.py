@@ -107,7 +107,7 @@ def test_the_beginnings_of_some_pieces_stand_for_the_source(tmp_path: Path) -> N
     source = parse_source(lines(tmp_path, [f"{i}.jsonl" for i in range(9)], 400))
     sample = sample_source(pieces(source), TOKENIZER, None, 100.0, most_rows=60)
     assert sample.rows == 60 * source_sample.MOST_PIECES
-    assert sample.scaled(sample.sentences) == pytest.approx(3_600, rel=0.05)
+    assert sample.sentences / (sample.share or 1.0) == pytest.approx(3_600, rel=0.05)
     assert not sample.whole
 
 
@@ -118,7 +118,7 @@ def test_a_source_of_no_known_length_says_so_and_a_broken_one_is_named(
     source = parse_source(lines(tmp_path, ["a.jsonl"], 100))
     sample = sample_source(pieces(source), TOKENIZER, None, 100.0)
     assert sample.share is None
-    assert sample.scaled(sample.sentences) is None
+    assert sample.share is None
     (tmp_path / "a.jsonl").write_text('{"text": "A line that is whole."}\n{"text": "half a li\n')
     with pytest.raises(InputError, match=r"a\.jsonl: line 2"):
         sample_source(pieces(parse_source(str(tmp_path / "a.jsonl"))), TOKENIZER, None, 100.0)
