@@ -2,10 +2,10 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 import pyarrow as pa
@@ -245,7 +245,7 @@ class RangeMerger:
         self.k, self.poles = k, poles
         torch.set_num_threads(1)
 
-    def __call__(self, item: Item) -> Made | Item:
+    def __call__(self, item: Item) -> Mapping[Any, Any]:
         """Merge one range in the order of the shards, so that rounding is always the same; or say which are damaged."""
         sums = RangeSums(item["first"], item["stop"], self.k, self.poles, self.datasets)
         damaged: dict[int, str] = {}
