@@ -60,9 +60,6 @@ def annotate(config: AnnotateConfig, run: Run) -> None:
 def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expected: int) -> Steps:
     """Select and annotate the sentences shard by shard, list the names of their codes, and return the counts.
 
-    Args:
-        expected: the number of sentences to annotate, for a plan without winners.
-
     Raises:
         RuntimeError: the number of annotated sentences is not the number of selected ones.
     """

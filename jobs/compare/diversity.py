@@ -87,12 +87,7 @@ def diversity_steps(args: ModelArgs, stage: Stage, clusters: tuple[int, ...], sa
 
 
 def check_clusters(clusters: Sequence[int], distinct: Sequence[int]) -> None:
-    """Print the numbers of clusters that are skipped because a layer has fewer distinct winners.
-
-    Args:
-        clusters: the numbers of clusters, ascending.
-        distinct: the number of distinct sentences among the drawn winners of each layer.
-    """
+    """Print the numbers of clusters that are skipped because a layer has fewer distinct winners."""
     if clusters[0] > max(distinct):
         raise InputError(
             f"--diversity-clusters {clusters[0]}: no layer has more than {counted(max(distinct), 'sentence')} "

@@ -33,12 +33,7 @@ _MADE_BY = {"scores": "mine", "explanations": "explain", "audit/neurons": "audit
 
 @dataclass(frozen=True)
 class Control:
-    """The control run, with which a run is compared.
-
-    Attributes:
-        tables: the tables to compare, which both runs have.
-        layers, poles: the layers and poles to compare, which both runs have.
-    """
+    """The control run, with which a run is compared."""
 
     pair: RunPair
     tables: tuple[str, ...]

@@ -50,9 +50,7 @@ class Compared:
     """Two models, and the text sets on which they are compared.
 
     Attributes:
-        text_sets: the sources of the text sets, by name.
         pair: the run and the run that `--against` names; None if it names a model.
-        facts, against: the run's model and the other model.
     """
 
     text_sets: dict[str, Source]

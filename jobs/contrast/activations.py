@@ -66,11 +66,7 @@ class Activations:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreArgs(ScorerArgs):
-    """The arguments of workers that score sentences.
-
-    Attributes:
-        model: `OWN` or `RANDOM`.
-    """
+    """The arguments of workers that score sentences."""
 
     model: str
     token_budget: int

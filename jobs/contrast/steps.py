@@ -186,10 +186,6 @@ def contrasts_of(
 ) -> tuple[list[Contrast], list[str]]:
     """Return the contrasts among sentences, and notes for the user.
 
-    Args:
-        tables: the sentences of the corpus, or those of both groups of texts.
-        names: the names of these groups.
-
     Raises:
         InputError: the groups do not exist, overlap, or are too small.
     """
@@ -210,7 +206,6 @@ class ContrastJob:
     """The steps of the stage, with what they need.
 
     Attributes:
-        pair: the run with random weights, or None.
         texts: the sources of texts of one's own, by option.
         sentences: the sentences of the corpus that are contrasted; None for texts of one's own.
         placement, models: where models score sentences, and which; None and empty if none does.

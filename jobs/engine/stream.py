@@ -43,9 +43,6 @@ def planned(
     is then read in the process that does its work. If the workers hold cores, the source must be fused, because its
     separate tasks would wait forever for cores. If the workers hold GPUs, the source must be separate, because Ray Data
     requires a batch size for them; its tasks then have their own cores.
-
-    Args:
-        prepare: a function that the source's tasks apply to items ahead of the actors, on one core each.
     """
     calls = getattr(pool, "max_concurrent_calls_per_actor", None) or 1
     set_context(DataContext.get_current(), calls)
@@ -148,11 +145,7 @@ def share_out(items: list[NamedItem], workers: int) -> list[list[NamedItem]]:
 
 
 class ItemSource(Datasource):  # type: ignore[misc]
-    """A source with one block of one row for each item: its `name`, `item` as JSON, and its pickled `prepared` data.
-
-    Args:
-        tasks: the items of each read task, which are JSON-able, each with a unique name.
-    """
+    """A source with one block of one row for each item: its `name`, `item` as JSON, and its pickled `prepared` data."""
 
     def __init__(self, name: str, tasks: list[list[NamedItem]], prepare: Callable[[Item], Any] | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -54,10 +54,6 @@ def near_duplicate_steps(
 
     The two sentences of a pair may be in any two blocks of positions, and no worker holds all signatures. So each pair
     carries the signature of its later sentence to the block of the earlier one.
-
-    Args:
-        ranges: the items of the step that found the first copies.
-        threshold: the minimum similarity (Jaccard) of near-duplicates.
     """
     sentences = int(pieces.sentences.sum())
     bands, rows = banding(threshold)

@@ -55,13 +55,7 @@ def tokens_file(shard: int) -> Output:
 
 
 class TableWriter:
-    """Writes shards of corpus/ with their tokens, and parts of rejects/, from the partial files of the pieces.
-
-    Args:
-        names: the data set of each source.
-        ranges: the items of the second step.
-        last: the attribute `last` of the `Numbering`.
-    """
+    """Writes shards of corpus/ with their tokens, and parts of rejects/, from the partial files of the pieces."""
 
     def __init__(
         self,

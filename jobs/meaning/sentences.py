@@ -85,10 +85,6 @@ def language_column(config: MeaningConfig, run: Run) -> str | None:
 def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: Tokenizer, job: CorpusPass) -> Steps:
     """Yield the steps, write the tables and the figures, and return the counts.
 
-    Args:
-        is_named: whether the user named the parts.
-        at_most: the maximum number of sentences that the model reads.
-
     Raises:
         InputError: no state is finite, or the user named the part and the corpus has no data for it.
     """

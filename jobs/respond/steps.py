@@ -78,12 +78,6 @@ class TextScorer:
 class Responder:
     """A finished run with its model, which says how unusual texts are.
 
-    Args:
-        model: the new place of the model, if it has moved.
-
-    Attributes:
-        corpus, names: what the run knows, and the names of its units.
-
     Raises:
         InputError: tables are missing, or the model is gone or has changed.
     """

@@ -124,12 +124,7 @@ def _other(store: Store, file: dict[str, Any]) -> str:
 
 
 def put_in_place(store: Store, publishing: dict[str, Any], tables: Tables) -> None:
-    """Move a finished stage's files to their final places and remove the previous files; this may be repeated.
-
-    Args:
-        publishing: the entry of run.json with the `stage` and the files to `remove`.
-        tables: the recorded files, including the files of the stage itself.
-    """
+    """Move a finished stage's files to their final places and remove the previous files; this may be repeated."""
     stage = publishing["stage"]
     own = store.seen_by(view_of(stage, {}, store.view.guard))
     kept = {f["name"] for found in tables.values() for f in found}

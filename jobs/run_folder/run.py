@@ -217,7 +217,6 @@ class Run(RunReader):
 
         Args:
             identity: the options and inputs that its results depend on, except the fingerprints of the stages it reads.
-            config: the resolved options, for the record.
             redo: do the stage again even if it is complete; existing results stay until the new tables are complete.
 
         Raises:
@@ -299,11 +298,7 @@ class Run(RunReader):
         print(f"{name}: already done, {found}", file=sys.stderr)
 
     def finish(self, name: str, counts: Entry, seconds: float, of_the_run: Entry | None = None) -> None:
-        """Put all of a stage's tables in place, and remove the tables that they replace or make outdated.
-
-        Args:
-            of_the_run: further top-level entries of the record.
-        """
+        """Put all of a stage's tables in place, and remove the tables that they replace or make outdated."""
         entry = dict(self.under_way(name))
         entry.pop("progress", None)
         entry.pop("redone", None)

@@ -36,7 +36,6 @@ class PassArgs:
     """The arguments from which the workers of a pass are made; the args of each job add its own options.
 
     Attributes:
-        device, dtype, threads, token_budget: how the model computes.
         kept: where ingest stored the tokens of corpus/, made by this model's tokenizer; None if they were not stored.
     """
 
@@ -65,9 +64,6 @@ class CorpusPass:
     """A pass of the model over the corpus that was begun; its shards, or groups of shards, are the items of a step.
 
     Attributes:
-        corpus: the entry of the corpus in run.json.
-        shards: the shards of the corpus, or groups of them.
-        per_group: the number of shards in a group.
         placement, prefetch: where the pass runs, and how many shards a GPU worker holds at a time.
         sample: the ids of the sentences that are read, ascending; None if all sentences are read.
     """

@@ -19,7 +19,6 @@ class ScorerArgs(StageArgs):
     """The arguments of workers that score neurons, or features of sparse dictionaries.
 
     Attributes:
-        facts, options: the model, and what is read from it.
         dictionaries, block: the sparse dictionaries whose features are the units, and the number of features encoded at
             a time (None if it depends on memory).
     """

@@ -86,7 +86,6 @@ def begun_with(run: RunReader, stage: str, redo: bool, device: str) -> int | Non
 
     Args:
         redo: whether the stage is done again; then only the unfinished work of an earlier `--redo` counts.
-        device: the kind of device on which the stage will run now.
     """
     entry = run.stage(stage) or {}
     at_work = entry.get("redo", {} if redo and not entry.get("redone") else entry)
@@ -135,7 +134,6 @@ def run_scoring(topk_identity: dict[str, Any], place: Placement, dtype: str | No
     """Return the options with which a run's activations were computed, in order to compute them again.
 
     Args:
-        topk_identity: the options that the results of `topk` depend on, from run.json.
         dtype: the dtype of the arithmetic now; None for the dtype of the run.
     """
     how = topk_identity

@@ -70,11 +70,7 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class StageArgs:
-    """The arguments that the workers of most stages share; the args of each stage add its options.
-
-    Attributes:
-        store: the run's folder, as the stage sees it.
-    """
+    """The arguments that the workers of most stages share; the args of each stage add its options."""
 
     store: Store
     neurons: Neurons

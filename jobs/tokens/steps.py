@@ -108,11 +108,7 @@ class TokensArgs(ScorerArgs):
 
 
 def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected: int) -> Steps:
-    """Select what is read, read it piece by piece, write the tables and return the counts.
-
-    Args:
-        expected: the number of sentences to read, for a plan before they are selected.
-    """
+    """Select what is read, read it piece by piece, write the tables and return the counts."""
     reading = partial(
         pass_seconds, facts=args.facts, placement=placement, dtype=args.options.dtype, sentences=expected,
         passes=PASSES["tokens"],

@@ -62,7 +62,6 @@ class ScoreArgs(ScorerArgs):
 
     Attributes:
         kept: where ingest stored the tokens of corpus/; None if it stored none.
-        datasets: the data sets within which winners are also kept.
     """
 
     fingerprint: str

@@ -30,12 +30,6 @@ class Lock:
     A holder on this machine counts as dead if its process no longer exists. A holder on another machine counts as dead
     if its lock file has not changed for `dead_s` seconds on this machine's clock. The clocks of the two machines are
     never compared.
-
-    Args:
-        store: the run's folder, which must exist.
-
-    Attributes:
-        dead_s: seconds without a heartbeat after which a holder on another machine counts as dead.
     """
 
     def __init__(self, store: Store, work: str) -> None:

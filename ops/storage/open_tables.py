@@ -38,9 +38,5 @@ class OpenTables:
         """Return the rows with these keys from a table that is sorted by its key.
 
         Row groups that contain none of the keys are not read.
-
-        Args:
-            key: the integer column by which the table is sorted.
-            keys: the requested keys; keys that the table does not contain are ignored.
         """
         return self.rows(table, pc.field(key).isin(pa.array(sorted(keys), pa.int64())), columns)

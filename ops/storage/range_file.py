@@ -22,7 +22,6 @@ class SortedWriter:
     """Writes rows of numbers in segments, each sorted by the first column; only one segment is in memory at a time.
 
     Args:
-        schema: the columns, all of them numeric.
         segment: number of rows that are sorted together.
     """
 
@@ -135,7 +134,6 @@ def take_rows(file: pq.ParquetFile, rows: Int64s, columns: list[str] | None = No
 
     Args:
         rows: the indices of rows from 0, `[rows]`; groups that contain none of these rows are not read.
-        columns: the columns to read; None for all.
     """
     starts = group_starts(file)
     cuts = np.searchsorted(rows, starts)

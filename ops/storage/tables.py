@@ -37,7 +37,6 @@ def write_part(
     """Commit one part of a table and return its number of rows.
 
     Args:
-        part: the part's index, from 0.
         batches: tables that each become a row group and are written one by one; a table with more rows than the limit
             of a group is cut. Without any batch, the file has no rows.
     """
