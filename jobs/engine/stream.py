@@ -66,12 +66,7 @@ def planned(
         work = {"fn": type(make.__name__, (ItemWorker,), {}), "fn_constructor_args": made_from}
     source = ItemSource("Items" if prepare is None else "Shards", tasks, prepare)
     dataset: Dataset = ray.data.read_datasource(source, override_num_blocks=len(tasks), **reading).map_batches(
-        **work,
-        batch_size=1 if apart else None,
-        batch_format="pyarrow",
-        zero_copy_batch=True,
-        compute=pool,
-        **holds,
+        **work, batch_size=1 if apart else None, batch_format="pyarrow", zero_copy_batch=True, compute=pool, **holds
     )
     return dataset
 

@@ -39,10 +39,7 @@ _OPTIONS_OF = {
 }
 READ = ("ingest", "topk", "annotate", "tokens")
 # The stages that each format reads if they are complete.
-ALSO = {
-    "neuronpedia": ("explain", "outputs", "compare/neighbours"),
-    "delphi": (),
-}
+ALSO = {"neuronpedia": ("explain", "outputs", "compare/neighbours"), "delphi": ()}
 
 
 def export(config: ExportConfig) -> None:

@@ -15,15 +15,7 @@ from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.dictionaries import dictionaries_of
 from jobs.stage.model_time import model_step
-from jobs.stage.outputs import (
-    Noted,
-    partial_file,
-    read_notes,
-    read_partial,
-    read_partials,
-    shard_file,
-    whole_table,
-)
+from jobs.stage.outputs import Noted, partial_file, read_notes, read_partial, read_partials, shard_file, whole_table
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.ranges import range_part
 from jobs.stage.runner import Stage, begin_stage

@@ -120,8 +120,7 @@ class RunReader:
             progress = entry.get("progress") if entry else None
             far = f" ({progress['done']:,} of {progress['of']:,} {progress['unit']})" if progress else ""
             raise InputError(
-                f"--out {self.store.uri}: {what}{far}; {how}run",
-                command(self.store.uri, name, self.options_of(name)),
+                f"--out {self.store.uri}: {what}{far}; {how}run", command(self.store.uri, name, self.options_of(name))
             )
         return entry
 

@@ -74,12 +74,7 @@ STAGES: dict[str, StageFacts] = dict(
             method=3,
         ),
         _side("meaning/counts", "contexts words", method=2),
-        _side(
-            "meaning/offsets",
-            "neighbours analogies analogy_differences figures",
-            "ingest meaning/counts",
-            method=2,
-        ),
+        _side("meaning/offsets", "neighbours analogies analogy_differences figures", "ingest meaning/counts", method=2),
         _side("meaning/confusion", "confusion confusion_figures", method=2),
         _side("meaning/sentences", "sentences masked_words translations sentences_figures", method=3),
         _side("meaning/hashing", "hashing plane hashing_figures", method=2),

@@ -23,13 +23,7 @@ from jobs.stage.dry_run import size
 from jobs.stage.outputs import read_notes, shard_file
 from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.step import Step, Steps
-from jobs.topk.dictionaries import (
-    SITE,
-    check_options,
-    options_of,
-    report_pilot,
-    values_of_sample,
-)
+from jobs.topk.dictionaries import SITE, check_options, options_of, report_pilot, values_of_sample
 from jobs.topk.job import TopkConfig
 from jobs.topk.score import (
     BOUNDS,

@@ -77,8 +77,7 @@ class Lock:
         """Return a holder's token once it counts as dead, or None if the lock was released or has another holder."""
         who = f"process {held['pid']} on {held['host']}"
         print(
-            f"the run is held by {who}: checking for {self.dead_s:.0f} s whether it is still running",
-            file=sys.stderr,
+            f"the run is held by {who}: checking for {self.dead_s:.0f} s whether it is still running", file=sys.stderr
         )
         until = time.monotonic() + self.dead_s
         while time.monotonic() < until:
