@@ -234,7 +234,7 @@ def _lists(listings: list[Listing]) -> Facts:
     return [listing._asdict() for listing in listings], partial(lay_out_listings, listings)
 
 
-# What can be printed instead of a neuron, and how it is
+# What can be printed instead of a neuron, and what reads it.
 INSTEAD = {
     "psi": ("a head", head),
     "mixing": ("a table of ratios", mixing),
