@@ -5,7 +5,6 @@ import os
 import platform
 import sys
 import tomllib
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -153,18 +152,9 @@ def damage(record: dict[str, Any]) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of this program, of Python and of the libraries that the results depend on."""
-    found = {TOOL: own_version(), **{name: importlib.metadata.version(name) for name in LIBRARIES}}
-    return {"python": platform.python_version(), "platform": sys.platform, "machine": platform.machine(), **found}
-
-
-def own_version() -> str:
-    """Return the version of this program.
-
-    A checkout states it in pyproject.toml. What is installed may be of another version, or nothing at all.
-    """
+    # A checkout states it in pyproject.toml; what is installed may be of another version.
     checkout = Path(__file__).parents[2] / "pyproject.toml"
-    with suppress(FileNotFoundError):
-        project = tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]
-        if project["name"] == TOOL:
-            return str(project["version"])
-    return importlib.metadata.version(TOOL)
+    own = tomllib.loads(checkout.read_text("utf-8"))["project"]["version"] if checkout.is_file() else None
+    found = {name: importlib.metadata.version(name) for name in LIBRARIES}
+    found[TOOL] = str(own or importlib.metadata.version(TOOL))
+    return {"python": platform.python_version(), "platform": sys.platform, "machine": platform.machine(), **found}
