@@ -22,9 +22,10 @@ from bench.made_run import WIDTHS
 from bench.resources import forget_peak, repeated, resident, timed
 from bench.running import PRINT, commit
 from bench.texts import BUDGET
+from jobs.engine.item import Item
 from jobs.stage.outputs import Written, shard_file
-from jobs.topk.merge import RangeMerger, range_items
-from jobs.topk.score import PILOT_FILE
+from jobs.stage.ranges import table_ranges
+from jobs.topk.score import PILOT_FILE, RangeMerger
 from ops.model.activations import Scorer
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
@@ -182,14 +183,21 @@ def batches(first: int, stop: int) -> Iterator[tuple[Ids, list[Tokens]]]:
 
 def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
     """Merge ranges of neurons until the deadline, at least one; return times, and counts of ranges and candidates."""
-    merger = RangeMerger(store, Neurons(WIDTHS), shards, k, POLES, PRINT, np.ones(len(WIDTHS)))
-    items = range_items(sum(WIDTHS))
+    merger = RangeMerger(store, Neurons(WIDTHS), shards, k, POLES, np.ones(len(WIDTHS)))
+    items = table_ranges(sum(WIDTHS))
     seconds, wall, done, pairs = 0.0, 0.0, 0, 0
+
+    def merge_range(item: Item) -> dict[Any, Any]:
+        row = dict(merger(item))
+        for output in row if "damaged" not in row else ():
+            output.commit(store, row[output], PRINT)
+        return row
+
     for part, item in enumerate(items):
         if done and time.perf_counter() + wall / done > deadline:
             break
-        took, row = timed(merger, item)
-        if row["damaged"]:
+        took, row = timed(merge_range, item)
+        if "damaged" in row:
             raise RuntimeError(f"damaged partial files: {row['damaged']}")
         wall, seconds, done = wall + took.clock, seconds + took.processor, done + 1
         for shard in range(shards):

@@ -20,7 +20,7 @@ def main(argv: list[str] | None = None) -> int:
         return status
     if words and words[0] not in ("-h", "--help"):
         what = f"{words[0]}: is not a job; the jobs are {', '.join(jobs)}"
-        print(f"error: {error_line(what, words)}", file=sys.stderr)
+        print(f"error: {error_line(what)}", file=sys.stderr)
         return 2
     lines = ["atlas JOB --out URI [--preset small|paper] [--config FILE.yaml] [--field value ...]\n"]
     for name in jobs:

@@ -64,22 +64,6 @@ def run_all(folder: Path) -> None:
     compare.JOB.run(compare.CompareConfig.model_validate({**same, "part": ("neighbours",)}))
     meaning.JOB.run(MeaningConfig.model_validate({**same, "parts": "counts"}))
     explain_what_is_plain()
-    pool_features()
-
-
-def pool_features() -> None:
-    """Pool features of a sparse dictionary, which a run of neurons does not do."""
-    import numpy as np
-
-    from ops.dictionaries.encoder import take_largest
-    from ops.model.compiled_pooling import pool_block, pool_places
-
-    values, places = np.full((4, 2), -np.inf, np.float32), np.zeros((4, 2), np.int32)
-    sentence, pooled, active = np.zeros(4, np.int64), np.zeros((1, 8), np.float32), np.zeros(8, np.int64)
-    products = np.arange(32, dtype=np.float32).reshape(4, 8)
-    take_largest(products, 0, values, places)
-    pool_places(values, places, sentence, pooled, active)
-    pool_block(products, sentence, pooled, active)
 
 
 def explain_what_is_plain() -> None:

@@ -16,11 +16,7 @@ def check_address(address: str, seconds: float = REACHED_S) -> None:
     """Refuse an address at which no cluster listens, because Ray would try it for minutes without reacting to signals.
 
     Args:
-        address: the value of RAY_ADDRESS.
         seconds: seconds after which the cluster's head counts as unreachable.
-
-    Raises:
-        InputError: the text is not an address, or nothing answers there.
     """
     if address == "auto":
         return

@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable
 
 
 class InputError(ValueError):
@@ -32,9 +31,7 @@ class TerminatedError(KeyboardInterrupt):
 
 # Characters that are unsafe to print: controls, which begin escape sequences, and overrides of the text direction.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
-LINE_LENGTH, VALUE_LENGTH = 1_000, 200
-_LONG_WORD = re.compile(rf"\S{{{VALUE_LENGTH + 1},}}")
-_LONG_QUOTED = re.compile(rf"""(?<!\w)(['"])((?:[^'"\\]|\\.){{{VALUE_LENGTH + 1},}})\1""")
+LINE_LENGTH = 1_000
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EIO, errno.ESTALE)
 
@@ -66,49 +63,20 @@ def one_line(error: BaseException | str, limit: int = 300) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def error_line(error: BaseException | str, given: Iterable[str] = ()) -> str:
-    """Return the line that a job prints for an error, in which long values are cut and the advice is kept.
-
-    Args:
-        error: an error, or its message.
-        given: the values that the user gave, by which values of several words are recognised in the message. All other
-            values are recognised because they are single words or quoted.
-    """
+def error_line(error: BaseException | str) -> str:
+    """Return the line that a job prints for an error; a long one is cut in the middle, so that its advice is kept."""
     text, *command = (
         [error] if isinstance(error, str) else error.args if isinstance(error, InputError) else [str(error)]
     )
     line = one_line(str(text) or type(error).__name__, sys.maxsize)
-    for value in given:
-        for shown in {one_line(value, sys.maxsize), one_line(repr(value)[1:-1], sys.maxsize)}:
-            if len(shown) > VALUE_LENGTH:
-                line = line.replace(shown, _cut(shown))
-    line = _LONG_QUOTED.sub(lambda found: f"{found[1]}{_cut(found[2])}{found[1]}", line)
-    line = _LONG_WORD.sub(lambda found: _cut(found[0]), line)
     if len(line) > LINE_LENGTH:
         line = f"{line[: LINE_LENGTH // 2]} ... {line[-LINE_LENGTH // 2 :]}"
     return " ".join([line, *command])
 
 
-def _cut(value: str) -> str:
-    # Punctuation at the end of a word may belong to the sentence around it.
-    body = value.rstrip(""":;,.)'\"""")
-    return value if len(body) <= VALUE_LENGTH + 1 else f"{value[: VALUE_LENGTH - 3]}...{value[len(body) :][:3]}"
-
-
 def shell_word(text: str) -> str:
-    """Return a text quoted for a shell; unprintable characters are escaped in the syntax of bash and zsh.
-
-    >>> print(shell_word("a b's"), shell_word("a\\nb"))
-    'a b'"'"'s' $'a\\x0ab'
-    """
-    if text.isprintable():
-        return shlex.quote(text)
-    plain = text.replace("\\", r"\\").replace("'", r"\'")
-    return "$'" + "".join(c if c.isprintable() else _escaped(ord(c)) for c in plain) + "'"
-
-
-def _escaped(character: int) -> str:
-    return f"\\x{character:02x}" if character < 128 else f"\\U{character:08x}"
+    """Return a text quoted for a shell, with unsafe characters as `visible` spells them."""
+    return shlex.quote(visible(text))
 
 
 def with_article(noun: str) -> str:

@@ -1,6 +1,6 @@
 """Seeded uniform draws of sentence ids, of distinct texts (by their hashes, without a list of texts), and rotations."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 
@@ -36,8 +36,6 @@ def draw(sentences: int, size: int, seed: int, *purpose: int) -> Int64s:
 
     Args:
         sentences: number of ids, which are 0 to `sentences` - 1.
-        size: number of ids to draw.
-        seed: the run's seed.
         purpose: the purpose of the draw, such as one of the constants above, and what tells several draws apart.
 
     Returns:
@@ -47,6 +45,31 @@ def draw(sentences: int, size: int, seed: int, *purpose: int) -> Int64s:
         return np.arange(sentences, dtype=np.int64)
     rng = np.random.default_rng([seed, *purpose])
     return np.sort(rng.choice(sentences, size, replace=False)).astype(np.int64)
+
+
+def expected_selected(
+    sentences: int, draws: list[tuple[int, int]], datasets: Collection[int] = (), k: int = 0, times: int = 0
+) -> int:
+    """Return the expected number of distinct sentences in some draws, if the draws are independent.
+
+    Args:
+        sentences: number of sentences of the corpus.
+        draws: for each kind of draw, its number of sentences and the number of such draws.
+        datasets: number of sentences of each data set that has its own draws.
+        k, times: for each data set, the number of sentences in such a draw and the number of draws.
+
+    >>> expected_selected(1_000, [(100, 1)]), expected_selected(1_000, [(100, 2)]), expected_selected(10, [(99, 1)])
+    (100, 190, 10)
+    >>> expected_selected(1_000, [(100, 1)], [200, 500], 50, 1)
+    190
+    """
+    if not sentences:
+        return 0
+    left = 1.0
+    for size, number in draws:
+        left *= (1 - min(size / sentences, 1)) ** number
+    kept = sum(size * (1 - min(k / size, 1)) ** times for size in datasets) + max(sentences - sum(datasets), 0)
+    return round(sentences - left * kept)
 
 
 def random_state(seed: int) -> int:
@@ -64,8 +87,6 @@ def priorities(hashes: UInt64s, seed: int, purpose: int) -> UInt64s:
 
     Args:
         hashes: the 64-bit hash of each text, `[texts]`.
-        seed: the run's seed.
-        purpose: the purpose of the draw, one of the constants above.
     """
     salt = np.random.default_rng([seed, purpose]).integers(0, 2**64, dtype=np.uint64)
     return mix(hashes ^ salt)

@@ -21,7 +21,7 @@ from jobs.stage.step import Made, Step, Steps
 from ops.arrays import Arrays
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.corpus.token_windows import window_size
-from ops.estimate.selection import expected_selected
+from ops.sampling import expected_selected
 from ops.sentences.codes import coded, meta_kinds, name_kinds, sentence_table
 from ops.sentences.pipeline import Annotator, describe, load_pipeline
 from ops.sentences.selection import IN_BASELINE, mark_sentences
@@ -59,11 +59,6 @@ def annotate(config: AnnotateConfig, run: Run) -> None:
 
 def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expected: int) -> Steps:
     """Select and annotate the sentences shard by shard, list the names of their codes, and return the counts.
-
-    Args:
-        config, stage: the options and the stage.
-        scored: what `topk` left behind.
-        expected: the number of sentences to annotate, for a plan without winners.
 
     Raises:
         RuntimeError: the number of annotated sentences is not the number of selected ones.

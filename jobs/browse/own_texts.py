@@ -18,11 +18,7 @@ TITLE = "Not scored"
 
 
 class OwnTexts:
-    """The pages with texts of readers.
-
-    Args:
-        out: the run's folder.
-    """
+    """The pages with texts of readers."""
 
     def __init__(self, out: str) -> None:
         self._out = out

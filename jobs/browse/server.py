@@ -44,9 +44,6 @@ class Browser:
     Attributes:
         pages: the pages of the run as it was last opened.
         names: the host names that requests may use for this machine; empty for any name.
-
-    Raises:
-        InputError: tables are missing.
     """
 
     def __init__(self, out: str, winners: int, seconds: float) -> None:
@@ -76,11 +73,7 @@ class Browser:
         return info.mtime_ns, info.size
 
     def current(self) -> Pages:
-        """Return the current pages of the run.
-
-        Raises:
-            InputError: the run is no longer complete.
-        """
+        """Return the current pages of the run."""
         with self._lock:
             if self.is_stale():
                 self._open()
@@ -145,11 +138,7 @@ def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Se
 
 
 def browse(config: BrowseConfig) -> None:
-    """Serve a run until the process is told to end.
-
-    Raises:
-        InputError: tables are missing, a name is not a host name, or the server cannot listen on the address.
-    """
+    """Serve a run until the process is told to end."""
     host, port = config.host, config.port
     for name in config.allow_host:
         if not host_name(name):

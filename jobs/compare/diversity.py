@@ -47,10 +47,8 @@ def diversity(config: CompareConfig, run: Run) -> None:
     scoring = ScoreOptions("hidden", pool, "include", placement.device, config.dtype, placement.threads or 1)
     args = ModelArgs.of(config, stage, facts, scoring, placement)
     layers = len(args.neurons.widths)
-    most = min(config.diversity_sample * (layers + 1), run.shards().sentences)
-    notes = [f"then embed at most {most:,} sentences that were drawn, each once, and cluster them"]
     steps = diversity_steps(args, stage, clusters, config.diversity_sample)
-    stage.complete(steps, {PART: layers * len(clusters)}, notes=notes)
+    stage.complete(steps, {PART: layers * len(clusters)})
 
 
 def diversity_steps(args: ModelArgs, stage: Stage, clusters: tuple[int, ...], sample: int) -> Steps:
@@ -89,15 +87,7 @@ def diversity_steps(args: ModelArgs, stage: Stage, clusters: tuple[int, ...], sa
 
 
 def check_clusters(clusters: Sequence[int], distinct: Sequence[int]) -> None:
-    """Print the numbers of clusters that are skipped because a layer has fewer distinct winners.
-
-    Args:
-        clusters: the numbers of clusters, ascending.
-        distinct: the number of distinct sentences among the drawn winners of each layer.
-
-    Raises:
-        InputError: no number of clusters is left for any layer.
-    """
+    """Print the numbers of clusters that are skipped because a layer has fewer distinct winners."""
     if clusters[0] > max(distinct):
         raise InputError(
             f"--diversity-clusters {clusters[0]}: no layer has more than {counted(max(distinct), 'sentence')} "

@@ -24,7 +24,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from jobs.options.configs import ArithmeticConfig, PlacementConfig, UnitsConfig, listed
+from jobs.options.configs import ArithmeticConfig, PlacementConfig, Texts, UnitsConfig, listed
 from jobs.stage.main import Job
 
 Count = Annotated[int, Field(ge=1)]
@@ -63,7 +63,7 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
         "", description="Measure how far this other model moved: a name as for topk --model, or its run directory"
     )
     model_seed: int | None = Field(None, ge=0, description="Seed of the weights of --against random:NAME (default: 0)")
-    text_set: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+    text_set: Texts = Field(
         (), description="Have both models read this text set: NAME=SOURCE, SOURCE as for --corpus; repeatable"
     )
     text_column: str = Field("text", description="Column of the text sets that holds the text")

@@ -14,7 +14,6 @@ from jobs.stage.outputs import Output, file_of, read_partials, whole_table
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
-from jobs.stage.title import title_of
 from ops import sampling
 from ops.compare.activation_vectors import common_rows
 from ops.compare.figures import matches_figure
@@ -81,7 +80,7 @@ def match_steps(config: CompareConfig, stage: Stage, pair: RunPair) -> Steps:
         worker=make_tables, args={"files": layers.files, **runs}, unit="tables", amount=units * other.poles * other.k,
     )  # fmt: skip
     yield [layers, tables]
-    universal = matches_figure(read_table(stage.store, UNIVERSAL), title_of(stage.run), pair.title)
+    universal = matches_figure(read_table(stage.store, UNIVERSAL), stage.run.title, pair.title)
     figures = save_figures(stage.store, "compare/figures/matches", {"universal": universal})
     return {"rows": units, "sentences": common_sentences(pair), "rotated": rotated, "figures": figures}
 

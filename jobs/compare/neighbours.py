@@ -11,7 +11,6 @@ from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.step import Made, Step, Steps
-from jobs.stage.title import title_of
 from jobs.stage.units import chosen_units
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, neuron_vectors
@@ -61,7 +60,7 @@ def neighbour_steps(config: CompareConfig, stage: Stage, scored: Scored, chosen:
         ),
     ]  # fmt: skip
     nearest = nearest_figure(read_table(stage.store, NEAREST.table))
-    figures = save_figures(stage.store, "compare/figures/neighbours", {"nearest": nearest}, title_of(stage.run))
+    figures = save_figures(stage.store, "compare/figures/neighbours", {"nearest": nearest}, stage.run.title)
     return {"rows": stage.store.dataset(TABLE).count_rows(), "neurons": chosen, "figures": figures}
 
 

@@ -1,14 +1,12 @@
-"""Code that the parts of `compare` share: beginning a part, and drawing figures again."""
+"""Code that the parts of `compare` share: beginning a part, and workers that run a model."""
 
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from jobs.compare.job import CompareConfig
 from jobs.run_folder.run import Run
 from jobs.stage.costs import PASSES
-from jobs.stage.model_time import pass_seconds
+from jobs.stage.model_time import model_step
 from jobs.stage.placement import Placement
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
@@ -19,13 +17,7 @@ from ops.model.load import ModelFacts
 
 @dataclass(frozen=True, kw_only=True)
 class ModelArgs(StageArgs):
-    """The arguments of workers that run a model on sentences.
-
-    Attributes:
-        facts: the model.
-        scoring: how its activations are taken.
-        placement: where it runs.
-    """
+    """The arguments of workers that run a model on sentences."""
 
     facts: ModelFacts
     scoring: ScoreOptions
@@ -43,12 +35,7 @@ class ModelArgs(StageArgs):
 
     def model_step(self, part: str, sentences: int, **attributes: Any) -> Step:
         """Return a step of a part whose workers run the model; `sentences` is how often they read one in all."""
-        place, cost = self.placement, PASSES[part]
-        return Step(
-            holds=place.holds, workers=place.workers, actors=True,
-            estimate=lambda run: pass_seconds(run, self.facts, place, self.scoring.dtype, sentences, cost),
-            **attributes,
-        )  # fmt: skip
+        return model_step(self.facts, self.placement, self.scoring.dtype, sentences, PASSES[part], **attributes)
 
 
 def begin_part(
@@ -57,14 +44,3 @@ def begin_part(
     """Start or resume a part, whose results also depend on the seed; `begin_stage` explains arguments and result."""
     depends_on = {**depends_on, "seed": config.seed}
     return begin_stage(f"compare/{part}", config, run, depends_on, counted=("rows", "rows"), about=about)
-
-
-def redraw(part: str, option: str, config: CompareConfig, run: Run, draw: Callable[[], list[str]]) -> None:
-    """Draw the figures of a finished part again if an option that only they depend on has changed."""
-    entry, value = run.require(f"compare/{part}"), getattr(config, option)
-    if config.dry_run or entry["config"][option] == value:
-        return
-    names = draw()
-    entry["config"][option] = value
-    run.add_files(f"compare/{part}", f"compare/figures/{part}", names)
-    print(f"compare/{part}: redrawn with {option} {value}", file=sys.stderr)

@@ -16,7 +16,6 @@ from jobs.stage.outputs import file_of, read_partials
 from jobs.stage.runner import Stage
 from jobs.stage.scored import BOTH, Scored
 from jobs.stage.step import Step, Steps
-from jobs.stage.title import title_of
 from ops import sampling, schema
 from ops.compare.figures import SHOWN, run_figures
 from ops.compare.run_scores import MEASURES, TABLE, Stores, Values, compared_rows, read_both
@@ -34,13 +33,7 @@ _MADE_BY = {"scores": "mine", "explanations": "explain", "audit/neurons": "audit
 
 @dataclass(frozen=True)
 class Control:
-    """The control run, with which a run is compared.
-
-    Attributes:
-        pair: the run and the control run.
-        tables: the tables to compare, which both runs have.
-        layers, poles: the layers and poles to compare, which both runs have.
-    """
+    """The control run, with which a run is compared."""
 
     pair: RunPair
     tables: tuple[str, ...]
@@ -140,7 +133,7 @@ def run_steps(config: CompareConfig, stage: Stage, control: Control) -> Steps:
         values, others = read_both(given["stores"], table, control.poles, control.layers)
         shown = [name for name in values if (table, name) in SHOWN and name in others]
         pairs |= {(table, n): (values[n], others[n]) for n in shown if len(values[n].value) and len(others[n].value)}
-    drawn = run_figures(rows, pairs, title_of(stage.run), control.pair.title)
+    drawn = run_figures(rows, pairs, stage.run.title, control.pair.title)
     figures = save_figures(stage.store, "compare/figures/runs", drawn)
     return {"rows": rows.num_rows, "tables": list(control.tables), "figures": figures}
 

@@ -50,9 +50,7 @@ class Compared:
     """Two models, and the text sets on which they are compared.
 
     Attributes:
-        text_sets: the sources of the text sets, by name.
         pair: the run and the run that `--against` names; None if it names a model.
-        facts, against: the run's model and the other model.
     """
 
     text_sets: dict[str, Source]
@@ -137,11 +135,7 @@ def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
     scored = Scored.of(run)
     scoring = run_scoring(scored.identity, placement, config.dtype)
     args = ModelArgs.of(config, stage, compared.facts, scoring, placement)
-    units = len(scored.neurons)
-    notes = [f"then have both models read at most {config.text_limit * len(compared.text_sets):,} sentences"]
-    if compared.other is not None:
-        notes.append(f"then compare the winners of {units:,} neurons with those of the other run")
-    stage.complete(shift_steps(config, args, stage, compared), {NEURONS: units}, notes=notes)
+    stage.complete(shift_steps(config, args, stage, compared), {NEURONS: len(scored.neurons)})
 
 
 def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: Compared) -> Steps:

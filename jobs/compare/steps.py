@@ -111,11 +111,7 @@ def check(config: CompareConfig, run: Run, parts: tuple[str, ...]) -> None:
 
 
 def check_mined(config: CompareConfig, run: Run, part: str) -> None:
-    """Refuse a part that compares the mining results of all neurons, if only some neurons were mined.
-
-    Raises:
-        InputError: only some neurons were mined.
-    """
+    """Refuse a part that compares the mining results of all neurons, if only some neurons were mined."""
     mined = run.require("mine")["config"]
     if mined.get("units"):
         raise InputError(

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, vstack
 
 from jobs.engine.item import Item
-from jobs.engine.under_way import counting
 from jobs.stage.dictionaries import ScorerArgs
 from jobs.stage.outputs import Noted, Output, partial_file, read_partial, read_partials
 from jobs.stage.step import Made
@@ -35,11 +34,8 @@ class Activations:
     """The activations of a run's units in the sentences that are contrasted.
 
     Attributes:
-        store: the run's folder.
-        neurons: its units.
         rows: the place of each sentence in the activation sample, or among those that a pass scored.
         model: if a pass scored the sentences, `OWN` or `RANDOM`; otherwise empty.
-        blocks: the number of blocks of the pass.
     """
 
     store: Store
@@ -70,12 +66,7 @@ class Activations:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreArgs(ScorerArgs):
-    """The arguments of workers that score sentences.
-
-    Attributes:
-        model: `OWN` or `RANDOM`.
-        token_budget, lengths: how sentences are batched.
-    """
+    """The arguments of workers that score sentences."""
 
     model: str
     token_budget: int
@@ -99,7 +90,7 @@ class BlockScorer:
             texts, n_tokens = rows["text"].to_pylist(), rows["n_tokens"].to_numpy()
         places = np.arange(len(texts))
         batches = encode_batches(places, texts, n_tokens, self.tokenizer, args.token_budget, args.lengths)
-        values, reasons = score_batches(self.scorer, counting(batches), len(texts))
+        values, reasons = score_batches(self.scorer, batches, len(texts))
         made = {}
         for layer in args.neurons.layers:
             own = values[:, slice(*args.neurons.span(layer))]

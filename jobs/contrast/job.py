@@ -14,14 +14,12 @@ What to expect (9,813 sentences, 2,301 units, November 2026): units and controls
 and probes 120 s, 88 s of them for rotations (python -m bench contrast). --no-probes leaves them out.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from jobs.options.configs import PlacementConfig, listed
+from jobs.options.configs import PlacementConfig, Texts
 from jobs.stage.main import Job
-
-Several = Annotated[tuple[str, ...], BeforeValidator(listed)]
 
 
 class ContrastConfig(PlacementConfig):
@@ -29,11 +27,11 @@ class ContrastConfig(PlacementConfig):
 
     heading: ClassVar[tuple[int, str]] = (56, "Your own groups (contrast)")
 
-    by: Several = Field(
+    by: Texts = Field(
         (), description="Contrast each value of this metadata key, or of dataset, with the rest; repeatable"
     )
-    a: Several = Field((), description="Sentences of group a have KEY=VALUE; repeat it for several conditions")
-    b: Several = Field((), description="Sentences of group b have KEY=VALUE; repeat it for several conditions")
+    a: Texts = Field((), description="Sentences of group a have KEY=VALUE; repeat it for several conditions")
+    b: Texts = Field((), description="Sentences of group b have KEY=VALUE; repeat it for several conditions")
     a_texts: str = Field("", description="Group a is these texts of your own, SOURCE as for --corpus")
     b_texts: str = Field("", description="Group b is these texts of your own, SOURCE as for --corpus")
     text_column: str = Field("text", description="Column of your own texts that holds the text")

@@ -62,10 +62,8 @@ class ContrastArgs(StageArgs):
     """The arguments of every worker that measures units or probes.
 
     Attributes:
-        contrasts: the contrasts.
         own, random: the activations of the run, and those with random weights; None without --random-run.
         units: the number of each unit that is not silent within its layer, by layer.
-        features: whether units are features of dictionaries.
     """
 
     contrasts: tuple[Contrast, ...]

@@ -10,22 +10,20 @@ import pyarrow as pa
 from jobs.contrast.activations import OWN, RANDOM, Activations, BlockScorer, ScoreArgs, layer_file, text_set_file
 from jobs.contrast.job import ContrastConfig
 from jobs.contrast.measure import ContrastArgs, Prober, UnitMeasurer, probes_file, read_found, units_file
-from jobs.contrast.random_run import common_sample, open_random_run
 from jobs.engine.item import Item
-from jobs.run_folder.run import Run
+from jobs.run_folder.run import Run, RunReader
 from jobs.stage.checks import model_of_topk
 from jobs.stage.dictionaries import block_of, dictionaries_of
-from jobs.stage.model_time import pass_seconds
+from jobs.stage.model_time import model_step
 from jobs.stage.other_run import RunPair
 from jobs.stage.outputs import read_notes, read_partial, whole_table
 from jobs.stage.placement import Placement, choose_placement, run_scoring
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
-from jobs.stage.title import title_of
 from ops import schema
 from ops.arrays import Bools, Int64s
-from ops.compare.activation_vectors import sampled_sentences
+from ops.compare.activation_vectors import common_rows, sampled_sentences
 from ops.compare.scalar_properties import neuron_columns
 from ops.compare.text_set import read_text_set
 from ops.contrast.figures import contrast_figures
@@ -41,11 +39,13 @@ from ops.contrast.probes import Scores
 from ops.contrast.tables import UNITS, control_rows, probe_rows, units_table
 from ops.contrast.units import Matched, Separation
 from ops.corpus.read_shard import read_rows
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.facts.contrasts import said_of_probes
 from ops.figures.files import save_figures
 from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
+from ops.model.names import RANDOM as RANDOM_WEIGHTS
+from ops.model.names import original_name
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import CONTRAST_SENTENCES, draw
 from ops.shards import spans
@@ -58,6 +58,7 @@ from ops.topk.silent import read_silent
 SENTENCES_PER_BLOCK = 500  # sentences of a group of texts in one item
 UNIT_TABLE, PROBE_TABLE, CONTROL_TABLE = map(whole_table, ("contrast/units", "contrast/probes", "contrast/controls"))
 TEXTS = ("a_texts", "b_texts")
+SAME_OF_TOPK = ("site", "pool", "special_tokens", "dictionaries")
 DEPENDS_ON = {"by", "a", "b", "text_column", "split", "text_limit", "sentences", "no_probes", "seed"}
 
 
@@ -124,17 +125,47 @@ def check_groups(config: ContrastConfig) -> None:
 
 
 def own_texts(name: str, spec: str, text_column: str) -> Source:
-    """Return a source of texts of the user's own.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return a source of texts of the user's own."""
     try:
         source = parse_source(spec)
         check_source(source, text_column)
     except InputError as error:
         raise InputError(str(error).replace("--corpus", f"--{name.replace('_', '-')}", 1)) from error
     return source
+
+
+def open_random_run(name: str, run: RunReader) -> RunPair:
+    """Return a run next to the run with random weights that `--random-run` names.
+
+    Raises:
+        InputError: the other run has another corpus, other units or another model, or trained weights.
+    """
+    pair = RunPair.open("--random-run", name, run, ("topk",))
+    pair.check_same_corpus()
+    pair.check_same_options("topk", SAME_OF_TOPK.__contains__)
+    here, there = (str(one.record["model"]["name"]) for one in pair.runs)
+    if not there.startswith(RANDOM_WEIGHTS) or original_name(there) != original_name(here):
+        raise pair.refused(
+            f"is of {there}; give a run of --model {RANDOM_WEIGHTS}{original_name(here)} over the same corpus"
+        )
+    return pair
+
+
+def common_sample(pair: RunPair) -> Int64s:
+    """Return the place in the other run's activation sample of each sentence of this run's.
+
+    Raises:
+        InputError: the other run's sample lacks some of these sentences.
+    """
+    stores = pair.run.store, pair.other.store
+    rows, others = common_rows(*stores) if pair.same_ids else (np.zeros(0, np.int64), np.zeros(0, np.int64))
+    lacking = len(sampled_sentences(stores[0])) - len(rows)
+    if lacking:
+        raise pair.refused(
+            f"its activation sample lacks {counted(lacking, 'sentence')} of this run's; give both runs the same "
+            "options of ingest, --activation-sample and --seed, or score sentences with --sentences"
+        )
+    return others
 
 
 def read_sentences(config: ContrastConfig, run: Run) -> pa.Table:
@@ -154,11 +185,6 @@ def contrasts_of(
     config: ContrastConfig, tables: Sequence[pa.Table], names: Sequence[str] = ()
 ) -> tuple[list[Contrast], list[str]]:
     """Return the contrasts among sentences, and notes for the user.
-
-    Args:
-        config: the options.
-        tables: the sentences of the corpus, or those of both groups of texts.
-        names: the names of these groups.
 
     Raises:
         InputError: the groups do not exist, overlap, or are too small.
@@ -180,8 +206,6 @@ class ContrastJob:
     """The steps of the stage, with what they need.
 
     Attributes:
-        config, stage, scored: the options, the stage and what `topk` left behind.
-        pair: the run with random weights, or None.
         texts: the sources of texts of one's own, by option.
         sentences: the sentences of the corpus that are contrasted; None for texts of one's own.
         placement, models: where models score sentences, and which; None and empty if none does.
@@ -222,7 +246,12 @@ class ContrastJob:
             features=self.scored.of_features,
         )  # fmt: skip
         yield self._measure_steps(args, pa.concat_tables(tables)["text"])
-        for note in [*notes, *_said_of_groups(contrasts)]:
+        if all(one.by_sentence for one in contrasts):
+            notes.append("each document has only one sentence, so intervals are by sentence")
+        for one in contrasts:
+            if (share := Matched.of(one).unmatched) > 0:
+                notes.append(f"{one.group}: {100 * share:.2g} % of the smaller group have no match in length")
+        for note in notes:
             self.stage.say(note)
         return self._write(args)
 
@@ -239,11 +268,7 @@ class ContrastJob:
         )  # fmt: skip
 
     def _groups_of_texts(self) -> list[pa.Table]:
-        """Return both groups of texts with `COLUMNS`.
-
-        Raises:
-            InputError: nothing is left of a group after cleaning.
-        """
+        """Return both groups of texts with `COLUMNS`."""
         found = []
         for number, (name, source) in enumerate(self.texts.items()):
             table = read_partial(self.stage.store, text_set_file(number))
@@ -281,12 +306,11 @@ class ContrastJob:
             token_budget=place.token_budget,
             lengths=batch_lengths(place.device, scored.counts.get("equal_lengths", True)),
         )  # fmt: skip
-        return Step(
+        return model_step(
+            facts, place, scoring.dtype, total, 1.1,
             name=f"contrast: {'activations' if model == OWN else 'random weights'}", items=items, worker=BlockScorer,
             args={"args": args}, unit="blocks of sentences", work=("sentences", total),
             outputs=lambda item: [layer_file(model, layer, item["block"]) for layer in scored.neurons.layers],
-            holds=place.holds, workers=place.workers, actors=True,
-            estimate=lambda run: pass_seconds(run, facts, place, scoring.dtype, total, 1.1),
         )  # fmt: skip
 
     def _finite(self, steps: Sequence[Step]) -> Bools:
@@ -346,7 +370,7 @@ class ContrastJob:
         for output, table in tables.items():
             output.commit(store, table, stage.fingerprint)
         drawn = contrast_figures(tables[CONTROL_TABLE], tables[PROBE_TABLE])
-        figures = save_figures(store, "contrast/figures", drawn, title_of(stage.run))
+        figures = save_figures(store, "contrast/figures", drawn, stage.run.title)
         said = said_of_probes(tables[PROBE_TABLE].to_pylist())
         return {
             "contrasts": len(args.contrasts), "groups": [one.group for one in args.contrasts],
@@ -355,17 +379,6 @@ class ContrastJob:
             "said": said or ["no probes: leave out --no-probes to compare units with rotated axes and words"],
             "figures": figures,
         }  # fmt: skip
-
-
-def _said_of_groups(contrasts: Sequence[Contrast]) -> list[str]:
-    """Return notes about groups without documents, and with sentences that nothing matches."""
-    notes = []
-    if all(one.by_sentence for one in contrasts):
-        notes.append("each document has only one sentence, so intervals are by sentence")
-    for one in contrasts:
-        if (share := Matched.of(one).unmatched) > 0:
-            notes.append(f"{one.group}: {100 * share:.2g} % of the smaller group have no match in length")
-    return notes
 
 
 def draw_texts(item: Item, facts: ModelFacts, **options: Any) -> Made:

@@ -17,7 +17,6 @@ from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from jobs.engine.item import Item, Worker, works_in_two_parts
-from jobs.engine.under_way import item_told_by
 from ops.errors import InputError, disk_full, one_line
 
 ATTEMPTS = 5
@@ -25,17 +24,15 @@ PATIENCE_S = 30.0  # seconds to wait for the count of attempts, without which th
 
 
 class AttemptCounter:
-    """Counts the unfinished attempts at each item and its finished sentences; lives as long as the driver."""
+    """Counts the unfinished attempts at each item; lives as long as the driver."""
 
     def __init__(self) -> None:
         self.begun: Counter[str] = Counter()
-        self.sentences: dict[str, int] = {}
 
     def begin(self, name: str, again: bool) -> int:
         """Return the number of attempts, including the attempt that begins now, which is counted if it is the first.
 
         Args:
-            name: the name of the item.
             again: whether to count further attempts too.
         """
         attempts = self.begun[name] + 1
@@ -46,15 +43,6 @@ class AttemptCounter:
     def end(self, name: str) -> None:
         """Stop counting the last attempt, because the item is done; another item that ends its task may repeat it."""
         self.begun[name] -= 1
-        self.sentences.pop(name, None)
-
-    def tell(self, name: str, sentences: int) -> None:
-        """Note how many sentences of an unfinished item are done."""
-        self.sentences[name] = sentences
-
-    def under_way(self) -> int:
-        """Return how many sentences are done in unfinished items."""
-        return sum(self.sentences.values())
 
 
 _counters: dict[str, Any] = {}
@@ -74,14 +62,6 @@ def attempt_counter() -> Any:
         counter: Any = ray.remote(AttemptCounter)
         _counters[job] = counter.options(num_cpus=0, scheduling_strategy=here).remote()
     return _counters[job]
-
-
-def ask_under_way(counter: Any) -> int:
-    """Return how many sentences of unfinished items a counter knows; 0 if it does not answer."""
-    try:
-        return int(ray.get(counter.under_way.remote(), timeout=PATIENCE_S))
-    except (RayError, RuntimeError, ValueError):
-        return 0
 
 
 def end_after_gpu_error(error: RuntimeError, name: str) -> None:
@@ -113,9 +93,6 @@ class ItemWorker:
     unfinished attempt runs alone in the process, so that another crash can be attributed to it.
 
     Args:
-        make: makes the worker from `args`.
-        args: the arguments of `make`.
-        attempts: the actor that counts the attempts.
         call: an identifier that distinguishes the items of this call from items of other calls.
     """
 
@@ -142,11 +119,9 @@ class ItemWorker:
                 held.enter_context(self.last_part)
                 if self._attempt(name, again=True) > ATTEMPTS:
                     return {"given_up": name}
-            counted = f"{self.call}: {name}"
             try:
-                with item_told_by(lambda sentences: self.attempts.tell.remote(counted, sentences)):
-                    row = self._done(name, item, prepared, None if alone else held)
-                self.attempts.end.remote(counted)
+                row = self._done(name, item, prepared, None if alone else held)
+                self.attempts.end.remote(f"{self.call}: {name}")
                 return row
             except InputError as error:
                 return {"input_error": str(error)}

@@ -92,11 +92,7 @@ def _own_packages_on_path() -> Iterator[None]:
 
 
 def short_folder() -> str:
-    """Return a folder for Ray's files if its usual folder is too long for sockets; otherwise an empty text.
-
-    Raises:
-        InputError: the usual folder is too long, and the short one cannot be written.
-    """
+    """Return a folder for Ray's files if its usual folder is too long for sockets; otherwise an empty text."""
     name = "RAY_TMPDIR" if "RAY_TMPDIR" in os.environ else "TMPDIR"
     usual = os.environ.get(name, "")
     if len(os.fsencode(usual)) <= LONGEST_TEMP:
@@ -147,7 +143,6 @@ def stays_here(items: int, workers: int | None) -> bool:
     """Tell whether items are done in this process, because a single worker would only cost its start.
 
     Args:
-        items: the number of items.
         workers: the maximum number of workers; None for as many as there are items.
     """
     return min(workers or items, items) == 1 and not on_cluster()

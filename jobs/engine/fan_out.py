@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from jobs.engine.connect import available_bytes, connect, on_cluster, one_thread_a_worker, stays_here
 from jobs.engine.item import Item, Worker, works_in_two_parts
 from jobs.engine.machines import cores_for, kinds_to_come, machines_up
-from jobs.engine.under_way import item_here
 from ops.errors import DiskFullError, InputError
 
 if TYPE_CHECKING:
@@ -66,11 +65,8 @@ def fan_out(
     workers grows as the requested machines come up; on one machine its size is fixed.
 
     Args:
-        items: JSON-able descriptions of the items.
         make: makes a worker from `args`, once in each process, at its first item. An actor whose class is a
             `TwoPartWorker` begins its next item while the last part of the previous item is done.
-        how: how they are spread.
-        name: the name that Ray shows for the execution.
         name_item: returns the name of an item, for the message about an item that repeatedly ends its worker.
     """
     if not items:
@@ -84,8 +80,7 @@ def fan_out(
         worker = make(**args)
 
         def work(item: Item) -> Item:
-            with item_here(name_item(item)):
-                return worker(item, prepare(item) if prepare else None)
+            return worker(item, prepare(item) if prepare else None)
 
         if most == 1:
             yield from map(work, items)
@@ -97,14 +92,20 @@ def fan_out(
     connect(math.ceil(most * cpus))
     if how.memory and on_cluster():
         cpus = max(cpus, cores_for(how.memory, [*machines_up(), *kinds_to_come().values()]))
-    from jobs.engine.stream import needs, planned, stream
+    from jobs.engine.stream import READER_CPUS, planned, stream
 
     at_once = bool(gpus) and workers is not None
     pool = choose_pool(most, how.actors, how.ahead, at_once, calls=2 if works_in_two_parts(make) else 1)
     holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
     named = [(name_item(item), item) for item in items]
     dataset = planned(named, make, args, pool, holds, prepare)
-    yield from map(_raise_user_error, stream(name, dataset, needs(holds)))
+    # For an actor that holds GPUs, a machine for a separate reader is needed too.
+    needs = [{"GPU": gpus}, {"CPU": READER_CPUS}] if gpus else [{"CPU": cpus}]
+    for row in stream(name, dataset, needs):
+        for kind, error in USER_ERRORS.items():
+            if kind in row:
+                raise error(row[kind])
+        yield row
 
 
 def choose_pool(
@@ -126,10 +127,3 @@ def choose_pool(
     if on_cluster() and not all_at_once:
         return ActorPoolStrategy(min_size=1, max_size=most, **each)
     return ActorPoolStrategy(size=most, **each)
-
-
-def _raise_user_error(row: Item) -> Item:
-    for kind, error in USER_ERRORS.items():
-        if kind in row:
-            raise error(row[kind])
-    return row

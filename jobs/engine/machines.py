@@ -54,8 +54,6 @@ def on_a_gpu(do: Callable[[], Result], name: str, others: int = 0) -> Result:
     """Run a function in a process that can use a GPU, on a cluster on the first such machine, and return its result.
 
     Args:
-        do: a short function that Ray can send to other processes.
-        name: the name of the caller, for the message about waiting for a machine.
         others: the number of further machines with a GPU that will be needed; they boot in the meantime.
     """
     if not on_cluster():
@@ -72,11 +70,7 @@ def on_a_gpu(do: Callable[[], Result], name: str, others: int = 0) -> Result:
 
 
 def on_every_machine(do: Callable[[], None]) -> None:
-    """Call a function in this process and, on a cluster, once on each machine that is up; failures of Ray are ignored.
-
-    Args:
-        do: a function that Ray can send to other processes.
-    """
+    """Call a function in this process and, on a cluster, once on each machine that is up; ignore failures of Ray."""
     do()
     if not on_cluster():
         return
@@ -120,7 +114,6 @@ def configured_kinds(gcs_address: str, commands: Iterable[Sequence[str]]) -> dic
 
     Args:
         gcs_address: the address of the cluster. Only the port is compared, since a machine can have several names.
-        commands: the command lines of the processes of this machine.
     """
     port = gcs_address.rpartition(":")[2]
     for command in commands:
@@ -141,7 +134,6 @@ def cores_for(memory: int, machines: Iterable[Resources]) -> int:
     The number is at most the number of cores of a machine.
 
     Args:
-        memory: the bytes of memory of a worker.
         machines: the resources of each machine; machines that do not state cores and memory are ignored.
 
     >>> cores_for(5 << 30, [{"CPU": 16, "memory": 32 << 30}, {"CPU": 2, "memory": 4 << 30}, {"GPU": 1}])

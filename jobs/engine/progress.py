@@ -5,7 +5,6 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -25,14 +24,10 @@ class Progress:
     The entry of the step in run.json is made from the same counts.
 
     Args:
-        stage: the name shown first.
-        items: the total number of items.
         unit: what an item is (`shards`); a step without a unit is counted but not shown.
         done: the number of items that were finished before this start.
         work: what is counted inside the items (`sentences`), and their total number, finished items included; the
             number is None if it is unknown.
-        every: the seconds between two lines of a log.
-        under_way: returns how many of the things counted in `work` are done in unfinished items.
     """
 
     def __init__(
@@ -43,7 +38,6 @@ class Progress:
         done: int = 0,
         work: tuple[str, int | None] | None = None,
         every: float = EVERY_S,
-        under_way: Callable[[], int] = int,
     ) -> None:
         self.stage, self.items, self.unit, self.done, self.work = stage, items, unit, done, work
         self.earlier = done
@@ -51,7 +45,7 @@ class Progress:
         self.started = self.written = time.monotonic()
         self.last: str | None = None  # time at which the last item was finished
         self.said = -math.inf  # time at which the last line was printed to a log
-        self.every, self.under_way = every, under_way
+        self.every = every
         self.over = threading.Event()
         self.ticks = threading.Thread(target=self._tick, daemon=True)
         self.bar: tqdm | None = None
@@ -92,7 +86,8 @@ class Progress:
             self.bar.set_postfix_str(self._rate_and_left(), refresh=False)
             self.bar.update()
         elif self.done < self.items and time.monotonic() - self.said >= self.every:
-            self._say(_listed(self._counts(), self._rate_and_left()))
+            self.said = time.monotonic()
+            say(_listed(self._counts(), self._rate_and_left()))
 
     def is_due(self) -> bool:
         """Tell whether run.json must be written now, and note that it is: at the first item, then regularly."""
@@ -117,33 +112,21 @@ class Progress:
         }
 
     def _tick(self) -> None:
-        # Print something too before the first item is done and between two slow items.
         while not self.over.wait(self.every if self.bar is None else 1.0):
-            inside = self.under_way() if self.work else 0
             if self.bar is not None:
-                self.bar.set_postfix_str(self._rate_and_left(inside))
-            elif inside and time.monotonic() - self.said >= self.every:
-                self._say(_listed(self._counts(), self._rate_and_left(inside)))
-            elif not inside and self.done == self.earlier:
+                self.bar.refresh()
+            elif self.done == self.earlier:
                 say(f"{self._counts()}, waiting for the first, {duration(self._seconds())}")
 
-    def _say(self, line: str) -> None:
-        self.said = time.monotonic()
-        say(line)
-
-    def _rate_and_left(self, inside: int = 0) -> str:
-        """Return in words the rate and the time left, if they are known.
-
-        The time left is estimated from the sentences done, `inside` of them in unfinished items, or else from the
-        finished items.
-        """
+    def _rate_and_left(self) -> str:
+        """Return in words the rate and the time left, if they are known, from the sentences done or else the items."""
         done, of = float(self.done - self.earlier), float(self.items - self.earlier)
-        if self.work and self.work[1] and self.counted + inside:
-            done, of = self.counted + inside, self.work[1] * of / self.items
+        if self.work and self.work[1] and self.counted:
+            done, of = self.counted, self.work[1] * of / self.items
         seconds, left = self._seconds(), ""
         if done and (done >= LEAST_SHARE * of or seconds >= LEAST_S):
             left = f"about {duration(max(of / done - 1, 0.0) * seconds)} left"
-        return _listed(self._rate(inside), left)
+        return _listed(self._rate(), left)
 
     def _seconds(self) -> float:
         return max(time.monotonic() - self.started, 1e-9)
@@ -151,11 +134,10 @@ class Progress:
     def _counts(self) -> str:
         return f"{self.stage}: {self.done:,} of {self.items:,} {self.unit}"
 
-    def _rate(self, inside: int = 0) -> str:
-        done = self.counted + inside
-        if not self.work or not done:
+    def _rate(self) -> str:
+        if not self.work or not self.counted:
             return ""
-        return f"{done:,} {self.work[0]}, {done / self._seconds():,.0f} a second"
+        return f"{self.counted:,} {self.work[0]}, {self.counted / self._seconds():,.0f} a second"
 
 
 def _listed(*parts: str) -> str:

@@ -13,11 +13,11 @@ to a temporary folder next to --to, whose place it takes when it is complete. Pa
 Does not start Ray.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from jobs.options.configs import MOST_UNITS, JobConfig, listed
+from jobs.options.configs import MOST_UNITS, JobConfig, Texts
 from jobs.stage.main import Job
 
 
@@ -31,18 +31,14 @@ class ExportConfig(JobConfig):
         "", description="Folder to write, on this machine: new, empty, or an earlier export of the same run"
     )
     format: Literal["hub", "neuronpedia", "delphi"] = Field(
-        "hub",
-        description="Write a dataset folder for the hub, files for a Neuronpedia import, or a delphi cache",
+        "hub", description="Write a dataset folder for the hub, files for a Neuronpedia import, or a delphi cache"
     )
     license: str = Field("", description="Licence of the whole export, as the hub names it, such as cc-by-4.0")
-    source_license: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (), description="Licence of a data set's sentences, NAME=LICENCE; repeatable"
-    )
+    source_license: Texts = Field((), description="Licence of a data set's sentences, NAME=LICENCE; repeatable")
     push: str = Field("", description="Upload the folder to the hub under this name, ORG/NAME")
     private: bool = Field(False, description="Make the dataset on the hub private")
-    units: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (),
-        description=f"Export only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} (not for hub)",
+    units: Texts = Field(
+        (), description=f"Export only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} (not for hub)"
     )
     name: str = Field("atlas", description="Prefix of the release's and sources' names (neuronpedia)")
     model_id: str = Field(

@@ -39,18 +39,11 @@ _OPTIONS_OF = {
 }
 READ = ("ingest", "topk", "annotate", "tokens")
 # The stages that each format reads if they are complete.
-ALSO = {
-    "neuronpedia": ("explain", "outputs", "compare/neighbours"),
-    "delphi": (),
-}
+ALSO = {"neuronpedia": ("explain", "outputs", "compare/neighbours"), "delphi": ()}
 
 
 def export(config: ExportConfig) -> None:
-    """Write the folder, upload it if requested, and print where it is.
-
-    Raises:
-        InputError: options cannot be combined, tables are missing, or the folder cannot be written or uploaded.
-    """
+    """Write the folder, upload it if requested, and print where it is."""
     check_options(config)
     given = parse_terms(config.source_license)
     if config.push:
@@ -78,11 +71,7 @@ def export(config: ExportConfig) -> None:
 
 
 def check_options(config: ExportConfig) -> None:
-    """Refuse options that cannot be combined.
-
-    Raises:
-        InputError: an option belongs to another format, or --private is given without --push.
-    """
+    """Refuse options that cannot be combined."""
     for name, formats in _OPTIONS_OF.items():
         if config.format not in formats and getattr(config, name) != ExportConfig.model_fields[name].default:
             flag = name.replace("_", "-")
@@ -92,11 +81,7 @@ def check_options(config: ExportConfig) -> None:
 
 
 def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
-    """Return what a dataset folder holds, with the terms of its sources; nothing is written yet.
-
-    Raises:
-        InputError: tables are not as they were written.
-    """
+    """Return what a dataset folder holds, with the terms of its sources; nothing is written yet."""
     provenance = checked_provenance(run, STAGES.keys() - {"report"})
     files = [file for table in provenance["tables"] for file in run.record["tables"][table]]
     size = sum(file["bytes"] for file in files)
@@ -105,11 +90,7 @@ def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) 
 
 
 def checked_provenance(run: Run, stages: Collection[str]) -> dict[str, Any]:
-    """Return the description of the complete ones among these stages, whose tables are as they were written.
-
-    Raises:
-        InputError: a table is not as it was written.
-    """
+    """Return the description of the complete ones among these stages, whose tables are as they were written."""
     done = [name for name in STAGES if name in stages and run.complete(name)]
     run.check_files(*done)
     return provenance_of(run.record, done, [table for name in done for table in STAGES[name].tables])
@@ -149,11 +130,7 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
 
 
 def neuronpedia(config: ExportConfig, run: Run, reader: WinnersReader, about: UnitsDescription) -> Neuronpedia:
-    """Return the files for Neuronpedia.
-
-    Raises:
-        InputError: an identifier is invalid.
-    """
+    """Return the files for Neuronpedia."""
     identifier = config.model_id or model_identifier(run.record["model"]["name"])
     for flag, label in (("--model-id", identifier), ("--name", config.name), ("--creator-id", config.creator_id)):
         check_label(flag, label)
@@ -161,11 +138,7 @@ def neuronpedia(config: ExportConfig, run: Run, reader: WinnersReader, about: Un
 
 
 def delphi(config: ExportConfig, run: Run, reader: WinnersReader, about: UnitsDescription) -> Delphi:
-    """Return the files of a delphi cache.
-
-    Raises:
-        InputError: the model or its tokenizer is missing, or the tokenizer has changed.
-    """
+    """Return the files of a delphi cache."""
     topk = run.require("topk")
     facts = recorded_model(topk)
     tokenizer = Tokenizer(facts)

@@ -16,11 +16,11 @@ such steps, the accuracy on 289 test documents in 19 categories of news is 0.78;
 category gives 0.37. docs/compare.md lists the shifts, next to the shifts for shuffled labels and for another seed.
 """
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from jobs.options.configs import CorpusModelConfig, listed
+from jobs.options.configs import CorpusModelConfig, Texts
 from jobs.stage.main import Job
 
 
@@ -31,9 +31,7 @@ class FinetuneConfig(CorpusModelConfig):
     required: ClassVar[tuple[str, ...]] = ("out", "label")
 
     label: str = Field("", description="Column of the sources that holds a document's label")
-    drop_label: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (), description="Exclude the documents with this label; repeatable"
-    )
+    drop_label: Texts = Field((), description="Exclude the documents with this label; repeatable")
     min_documents: int = Field(2, ge=2, description="Exclude labels with fewer documents than this")
     documents: int | None = Field(
         None, ge=4, description="Use at most this many documents, a uniform sample (default: all that have a label)"

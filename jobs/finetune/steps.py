@@ -97,11 +97,7 @@ def finetune(config: FinetuneConfig, run: Run) -> None:
 
 
 def check(config: FinetuneConfig, facts: ModelFacts) -> None:
-    """Reject invalid options before anything heavy starts.
-
-    Raises:
-        InputError: no column of labels is named, or --max-tokens exceeds the model's limit.
-    """
+    """Reject a missing column of labels, and a --max-tokens beyond the model's limit."""
     if not config.label:
         raise InputError("--label is missing: name the column of the sources that holds a document's label")
     if config.max_tokens is not None and config.max_tokens > facts.position_limit:
@@ -178,7 +174,12 @@ class TrainingArgs:
 
 def finetune_steps(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -> Steps:
     """Yield the steps, write the tables of the training and its figure, and return the counts."""
-    yield [documents_step(args)]
+    yield [
+        Step(
+            name="finetune: documents", items=[{}], outputs=lambda _: [*SIDES.values(), DOCUMENTS], worker=split,
+            args={"args": args}, here=True, estimate=args.seconds,
+        )
+    ]  # fmt: skip
     documents = read_partial(stage.store, DOCUMENTS)
     is_train = np.array(documents["side"].to_pylist()) == TRAIN
     labels, taught = (numbered(documents[name].to_pylist(), args.names) for name in ("label", "taught"))
@@ -205,14 +206,6 @@ def finetune_steps(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -
         "test_accuracy": rows[-1]["test_accuracy"], "majority_accuracy": majority,
         "figures": save_figures(stage.store, "finetune/figures", figures, title),
     }  # fmt: skip
-
-
-def documents_step(args: TrainingArgs) -> Step:
-    """Return the step that reads the documents and splits them; its estimate includes the training."""
-    return Step(
-        name="finetune: documents", items=[{}], outputs=lambda _: [*SIDES.values(), DOCUMENTS], worker=split,
-        args={"args": args}, here=True, estimate=args.seconds,
-    )  # fmt: skip
 
 
 def split(item: Item, args: TrainingArgs) -> Made:

@@ -32,21 +32,15 @@ def first_copies_step(pieces: Pieces, seed: int | None, store: Store) -> Step:
     """Return the step that finds the first copies; its items depend only on the counts.
 
     Args:
-        pieces: the pieces that were read.
         seed: the seed of the sample to draw; None if all sentences are kept.
-        store: the run's folder.
     """
     parts = max(-(-int(max(pieces.sentences.sum(), pieces.documents.sum())) // PARTITION), 1)
     items = [{"part": part, "parts": parts} for part in range(parts)]
     given = {"store": store, "pieces": pieces, "seed": seed}
     return Step(
-        name="ingest: first copies", items=items, outputs=range_outputs, worker=HashRange, args=given, unit="ranges"
-    )
-
-
-def range_outputs(item: Item) -> list[Output]:
-    """Return all files that are written for a range of hashes."""
-    return [distinct_file(item, kind) for kind in RANGE_FILES]
+        name="ingest: first copies", items=items, worker=HashRange, args=given, unit="ranges",
+        outputs=lambda item: [distinct_file(item, kind) for kind in RANGE_FILES],
+    )  # fmt: skip
 
 
 def open_first_copies(store: Store, ranges: list[Item], near: bool) -> FirstCopies:

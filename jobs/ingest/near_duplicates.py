@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -55,13 +54,6 @@ def near_duplicate_steps(
 
     The two sentences of a pair may be in any two blocks of positions, and no worker holds all signatures. So each pair
     carries the signature of its later sentence to the block of the earlier one.
-
-    Args:
-        pieces: the pieces that were read.
-        ranges: the items of the step that found the first copies.
-        threshold: the minimum similarity (Jaccard) of near-duplicates.
-        seed: the seed of the signatures.
-        store, fingerprint: the run's folder and the stage's fingerprint.
     """
     sentences = int(pieces.sentences.sum())
     bands, rows = banding(threshold)
@@ -170,21 +162,17 @@ def sign_later(item: Item, store: Store, parts: list[Item]) -> Made:
     pairs = distinct_pairs(np.column_stack((table["one"].to_numpy(), table["other"].to_numpy())))
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
     position, signature = read_signatures(store, item)
-    write = partial(write_pairs, pairs, position, signature)
+
+    def write(path: str, footer: dict[bytes, bytes]) -> None:
+        compression = {"one": "zstd", "other": "zstd", "signature": "none"}
+        with pq.ParquetWriter(path, PAIRS, compression=compression, use_dictionary=False) as writer:
+            for at in range(0, len(pairs), GROUP_ROWS):
+                one, other = pairs[at : at + GROUP_ROWS].T
+                signed = signature.take(pa.array(np.searchsorted(position, other)))
+                writer.write_table(pa.table([pa.array(one), pa.array(other), signed], schema=PAIRS))
+            writer.add_key_value_metadata(footer)
+
     return {block_file(item, "later"): Written(len(pairs), write)}
-
-
-def write_pairs(
-    pairs: Int64s, position: Int64s, signature: pa.FixedSizeBinaryArray, path: str, footer: dict[bytes, bytes]
-) -> None:
-    """Write pairs of sentences `[pairs, 2]`, each with the signature of its second sentence, looked up by position."""
-    compression = {"one": "zstd", "other": "zstd", "signature": "none"}
-    with pq.ParquetWriter(path, PAIRS, compression=compression, use_dictionary=False) as writer:
-        for at in range(0, len(pairs), GROUP_ROWS):
-            one, other = pairs[at : at + GROUP_ROWS].T
-            signed = signature.take(pa.array(np.searchsorted(position, other)))
-            writer.write_table(pa.table([pa.array(one), pa.array(other), signed], schema=PAIRS))
-        writer.add_key_value_metadata(footer)
 
 
 def as_matrix(signatures: pa.FixedSizeBinaryArray) -> UInt8s:

@@ -23,7 +23,7 @@ from ops.corpus.meta import check_keys
 from ops.corpus.numbering import number
 from ops.corpus.sentences import make_splitter
 from ops.errors import InputError, counted
-from ops.estimate.source_sample import SourceSample, check_samples, sample_source, sampled_sentences
+from ops.estimate.source_sample import check_samples, sample_source, sampled_sentences
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import shard_size
@@ -40,7 +40,6 @@ def ingest_where_named(config: CorpusConfig, run: Run, columns: Mapping[str, str
     """Run the stage if sources were given to a job that may start with it.
 
     Args:
-        config, run: the options and the run.
         columns: by the option that names each, the metadata columns that the job reads; None where it is not given.
 
     Raises:
@@ -112,10 +111,7 @@ def ingest_steps(
     """Read all pieces, drop copies, number the other sentences, write corpus/ and rejects/, and return the counts.
 
     Args:
-        config, stage: the options, and the stage, which was begun.
         highest_id, facts: the highest token id of the tokenizer, and the model that it belongs to.
-        sources: the sources that --corpus names.
-        plan: all pieces.
 
     Raises:
         InputError: a source is broken or empty; everything that was read so far is removed.
@@ -151,11 +147,7 @@ def ingest_steps(
 def expect(
     config: IngestConfig, stage: Stage, run: DryRun, tokenizer: Tokenizer, sources: Sequence[Source], plan: Pieces
 ) -> dict[str, Any]:
-    """Return the counts to expect, from the beginnings of some pieces of each source, which later plans read too.
-
-    Raises:
-        InputError: a source is empty, or the part of it that was read is broken.
-    """
+    """Return the counts to expect, from the beginnings of some pieces of each source, which later plans read too."""
     samples, splitter = [], make_splitter(config.split, tokenizer)
     for source in range(len(sources)):
         some = [piece for i, piece in plan if i == source]
@@ -163,41 +155,27 @@ def expect(
         samples.append(sample_source(some, tokenizer, splitter, seconds, config.text_column, config.on_error))
     check_samples(config.corpus, samples)
     check_keys(set().union(*(sample.keys for sample in samples)), f"--corpus {' '.join(config.corpus)}")
-    kept = _expected(run, config, samples)
+    is_known = all(sample.share for sample in samples)
+    weights = [sample.sentences / (sample.share or 1.0) if is_known else sample.sentences for sample in samples]
+    sampled = max(sum(sample.sentences for sample in samples), 1)
+    if is_known:
+        distinct = len(set().union(*(sample.hashes for sample in samples))) / sampled
+        kept = round(sum(weights) * distinct)
+        kept = min(kept, config.limit or kept)
+        run.reading_s = sum(sample.seconds / (sample.share or 1.0) for sample in samples)
+    else:
+        kept = config.limit or ASSUMED
+        run.reading_s = sum(sample.seconds for sample in samples) / sampled * kept
+        assumed = f"for --limit {kept:,}" if config.limit else f"for each {kept:,}"
+        run.assumed = f"{assumed} sentences: how many there are is known once ingest is done"
     size = settle_shard_size(config, stage, kept)
     run.sample = sampled_sentences(samples)
     about = "" if all(sample.whole for sample in samples) else "about "
     shards = -(-kept // size)
     note = f"number {about}{kept:,} sentences in {counted(shards, 'shard')} of {size:,}"
-    return {"sentences": kept, "shards": shards, "sources": _kept_of_each(kept, samples, sources), "note": note}
-
-
-def _expected(run: DryRun, config: IngestConfig, samples: Sequence[SourceSample]) -> int:
-    """Return the number of sentences that would be kept, and note the seconds that one worker would take to read."""
-    sampled = max(sum(sample.sentences for sample in samples), 1)
-    sentences = [sample.scaled(sample.sentences) for sample in samples]
-    seconds = [sample.scaled(sample.seconds) for sample in samples]
-    if any(number is None for number in sentences):
-        usable = config.limit or ASSUMED
-        run.reading_s = sum(sample.seconds for sample in samples) / sampled * usable
-        assumed = f"for --limit {usable:,}" if config.limit else f"for each {usable:,}"
-        run.assumed = f"{assumed} sentences: how many there are is known once ingest is done"
-        return usable
-    run.reading_s = sum(number or 0.0 for number in seconds)
-    distinct = len(set().union(*(sample.hashes for sample in samples))) / sampled
-    usable = round(sum(number or 0.0 for number in sentences) * distinct)
-    return min(usable, config.limit or usable)
-
-
-def _kept_of_each(kept: int, samples: Sequence[SourceSample], sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """Return each source's counts that `topk` needs: its share of the kept sentences, and its first sentence id."""
-    scaled = [sample.scaled(sample.sentences) for sample in samples]
-    weights = [
-        float(sample.sentences) if None in scaled else number or 0.0
-        for sample, number in zip(samples, scaled, strict=True)
-    ]
     stops = [round(kept * stop / max(sum(weights), 1.0)) for stop in accumulate(weights)]
-    return [
+    kept_of_each = [
         {"dataset": source.dataset, "first_sent_id": first, "kept": stop - first}
         for source, first, stop in zip(sources, [0, *stops], stops, strict=False)
     ]
+    return {"sentences": kept, "shards": shards, "sources": kept_of_each, "note": note}

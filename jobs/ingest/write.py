@@ -28,14 +28,7 @@ LENGTHS = b"atlas.lengths"
 
 
 def corpus_tables_step(pieces: Pieces, numbering: Numbering, size: int, args: Item) -> Step:
-    """Return the step in which each item writes some shards of corpus/ and a part of rejects/.
-
-    Args:
-        pieces: the pieces that were read.
-        numbering: the numbering of the sentences that are kept.
-        size: the number of sentences in a shard.
-        args: the other arguments of `TableWriter`.
-    """
+    """Return the step in which each item writes some shards of corpus/ and a part of rejects/."""
     pairs = zip_longest(corpus_parts(numbering, size, SENTENCES_PER_ITEM), reject_parts(pieces, SENTENCES_PER_ITEM))
     items = [{"corpus": corpus, "rejects": rejects} for corpus, rejects in pairs]
     given = {**args, "pieces": pieces, "last": numbering.last, "size": size}
@@ -62,19 +55,7 @@ def tokens_file(shard: int) -> Output:
 
 
 class TableWriter:
-    """Writes shards of corpus/ with their tokens, and parts of rejects/, from the partial files of the pieces.
-
-    Args:
-        store: the run's folder.
-        pieces: the pieces that were read.
-        names: the data set of each source.
-        ranges: the items of the second step.
-        last: the attribute `last` of the `Numbering`.
-        size: the number of sentences in a shard.
-        near: whether near-duplicates are dropped.
-        highest_id: the highest token id of the tokenizer.
-        fingerprint: the fingerprint of the stage.
-    """
+    """Writes shards of corpus/ with their tokens, and parts of rejects/, from the partial files of the pieces."""
 
     def __init__(
         self,

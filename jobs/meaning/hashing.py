@@ -34,11 +34,7 @@ HASHING, PLANE = "meaning/hashing", "meaning/plane"
 
 
 def check_layer(layer: int | None, facts: ModelFacts) -> int:
-    """Return the layer that is read; the last layer if none is named.
-
-    Raises:
-        InputError: the model has no such layer.
-    """
+    """Return the layer that is read; the last layer if none is named."""
     if layer is not None and layer > facts.layers:
         raise InputError(f"--hash-layer {layer}: {facts.name} has {facts.layers} layers; name one of them")
     return layer or facts.layers

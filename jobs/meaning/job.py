@@ -10,16 +10,12 @@ sentences to short codes. docs/meaning.md describes them. With --corpus, the sou
 atlas show --out runs/meaning --word file prints the results for the word "file".
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from jobs.options.configs import CorpusPassConfig
 from jobs.stage.main import Job
-
-
-def _text(value: object) -> object:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class MeaningConfig(CorpusPassConfig):
@@ -28,7 +24,7 @@ class MeaningConfig(CorpusPassConfig):
     heading: ClassVar[tuple[int, str]] = (60, "Words and sentences (meaning)")
 
     parts: str = Field("", description="Run these of counts,offsets,confusion,sentences,hashing (default: all)")
-    context_words: Annotated[str, BeforeValidator(_text)] = Field(
+    context_words: str = Field(
         "2000", description="Use this many of the most frequent content words as contexts, or a file with one per line"
     )
     window: int = Field(5, ge=1, description="Count context words up to this many positions away, within the sentence")

@@ -46,11 +46,7 @@ def meaning(config: MeaningConfig, run: Run) -> None:
 
 
 def chosen_parts(text: str) -> tuple[str, ...]:
-    """Return the parts that `--parts` names, or all parts, in their order.
-
-    Raises:
-        InputError: there is no such part.
-    """
+    """Return the parts that `--parts` names, or all parts, in their order."""
     given = [part.strip() for part in text.split(",")] if text else list(PARTS)
     for part in given:
         if part not in PARTS:
@@ -64,9 +60,6 @@ def check_parts(
     """Check options, sources and model before anything heavy starts; return the parts, and the model if needed.
 
     A part without data for the model is an error if the user named the parts; otherwise it is skipped with a message.
-
-    Raises:
-        InputError: an input is missing or invalid.
     """
     if parts == ("counts",):
         check_corpus(config, run)

@@ -53,7 +53,13 @@ def flag_of(option: str) -> str:
     return f"--{option.rstrip('_').replace('_', '-')}"
 
 
+def listed(value: object) -> object:
+    """Return a single value of a repeatable option as a tuple with this value."""
+    return (value,) if isinstance(value, str | int) else value
+
+
 Config = TypeVar("Config", bound=BaseModel)
+Texts = Annotated[tuple[str, ...], BeforeValidator(listed)]  # of an option that may be repeated
 
 
 class CheckedConfig(BaseModel):
@@ -107,11 +113,6 @@ class StageConfig(JobConfig):
     keep_partials: bool = Field(False, description="Keep the partial files of a finished stage")
 
 
-def listed(value: object) -> object:
-    """Return a single value of a repeatable option as a tuple with this value."""
-    return (value,) if isinstance(value, str | int) else value
-
-
 def values_of(value: Any) -> list[Any]:
     """Return the values of an option, which are several if it was repeated."""
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -122,9 +123,8 @@ class UnitsConfig(StageConfig):
 
     heading: ClassVar[tuple[int, str]] = (45, "Neurons")
 
-    units: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (),
-        description=f"Process only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} neurons",
+    units: Texts = Field(
+        (), description=f"Process only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} neurons"
     )
 
 
@@ -144,7 +144,7 @@ class CorpusConfig(StageConfig):
         description="Hugging Face id, directory, sample (MiniLM) or random:NAME (default: the run's model, or sample)",
     )
     model_seed: int | None = Field(None, ge=0, description="Seed of the weights of --model random:NAME (default: 0)")
-    corpus: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+    corpus: Texts = Field(
         (),
         description="Read this source, [NAME=]SOURCE: a file, glob, URI, Hugging Face data set or preset; repeatable",
     )
@@ -221,8 +221,7 @@ class PlacementConfig(DeviceConfig):
         None, ge=1, description="Use at most this many GPUs, one per worker (default: all here, or all of the cluster)"
     )
     token_budget: Annotated[int, Field(ge=1, le=1 << 20)] | Literal["auto"] = Field(
-        "auto",
-        description="Tokens per batch, padding included; auto: 2048 on a CPU, by memory on a GPU",
+        "auto", description="Tokens per batch, padding included; auto: 2048 on a CPU, by memory on a GPU"
     )
 
 
@@ -230,9 +229,7 @@ class ModelPassConfig(PlacementConfig):
     """Options of a job that runs the model over the shards of the corpus."""
 
     prefetch: int = Field(
-        4,
-        ge=2,
-        description="Shards that a GPU worker holds at a time: one in progress, the rest read ahead",
+        4, ge=2, description="Shards that a GPU worker holds at a time: one in progress, the rest read ahead"
     )
 
 

@@ -14,16 +14,8 @@ from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.dictionaries import dictionaries_of
-from jobs.stage.model_time import pass_seconds
-from jobs.stage.outputs import (
-    Noted,
-    partial_file,
-    read_notes,
-    read_partial,
-    read_partials,
-    shard_file,
-    whole_table,
-)
+from jobs.stage.model_time import model_step
+from jobs.stage.outputs import Noted, partial_file, read_notes, read_partial, read_partials, shard_file, whole_table
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.ranges import range_part
 from jobs.stage.runner import Stage, begin_stage
@@ -40,7 +32,7 @@ from ops.figures.files import save_figures
 from ops.model.batches import Lengths, batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
-from ops.outputs.check_effects import Checker, batch_budget, drawn_units
+from ops.outputs.check_effects import LOGITS_AT_ONCE, Checker, drawn_units
 from ops.outputs.control_rows import control_rows, said_checked, said_peaked
 from ops.outputs.figures import peaked_figures
 from ops.outputs.names import MEASURES, SHOWN, SIDES
@@ -103,11 +95,9 @@ class OutputsArgs(StageArgs):
 
     Attributes:
         facts, site, dictionaries: the model, and the site or sparse dictionaries that define its units.
-        placement: where the model runs.
         units: the indices of the units to measure, ascending.
         shards, kept, lengths: how corpus/ is read: its shards, its stored tokens, and the lengths that a batch may
             hold.
-        config: the options.
     """
 
     facts: ModelFacts
@@ -174,30 +164,25 @@ def controls_table(args: OutputsArgs) -> pa.Table:
     return schema.table(CONTROLS.table, rows)
 
 
-def model_step(args: OutputsArgs, **attributes: Any) -> Step:
-    """Return a step whose workers load the model."""
-    return Step(args={"args": args}, **args.placement.spread, **attributes)
-
-
 def states_step(args: OutputsArgs) -> Step:
     """Return the step that sums the states of a sample of the corpus, shard by shard."""
     drawn = args.drawn(args.config.sentences, sampling.OUTPUT_SENTENCES)
     items: list[Item] = [{"shard": shard, "rows": rows, "sentences": len(rows)} for shard, rows in drawn.items()]
     sentences = sum(item["sentences"] for item in items)
     return model_step(
-        args, name="outputs: mean state", items=items, outputs=lambda item: [states_file(item["shard"])],
-        worker=StateSummer, unit="shards", work=("sentences", sentences),
-        estimate=lambda run: pass_seconds(run, args.facts, args.placement, "float32", sentences, 1.0),
+        args.facts, args.placement, "float32", sentences, name="outputs: mean state", items=items,
+        outputs=lambda item: [states_file(item["shard"])], worker=StateSummer, unit="shards",
+        work=("sentences", sentences), args={"args": args},
     )  # fmt: skip
 
 
 def random_step(args: OutputsArgs, vocabulary: int) -> Step:
     """Return the step that applies the head to random directions, layer by layer."""
-    return model_step(
-        args, name="outputs: random directions", items=[{"layer": layer} for layer in args.layers],
+    return Step(
+        name="outputs: random directions", items=[{"layer": layer} for layer in args.layers], args={"args": args},
         # The file of layer 0, the embeddings, has index 1.
         outputs=lambda item: [random_file(item["layer"] + 1)], worker=RandomMeasurer, unit="layers",
-        amount=args.config.random * len(args.layers) * vocabulary,
+        amount=args.config.random * len(args.layers) * vocabulary, **args.placement.spread,
     )  # fmt: skip
 
 
@@ -209,8 +194,8 @@ def units_step(args: OutputsArgs, vocabulary: int) -> Step:
         for first, stop in spans(len(units), NEURONS_PER_PART):
             items.append({"range": len(items), "first": start + first, "stop": start + stop})
         start += len(units)
-    return model_step(
-        args, name="outputs: units", items=items,
+    return Step(
+        args={"args": args}, **args.placement.spread, name="outputs: units", items=items,
         outputs=lambda item: [range_part(table, item) for table in (TOKENS, NEURONS)], worker=UnitMeasurer,
         unit="ranges", amount=len(args.units) * vocabulary,
     )  # fmt: skip
@@ -225,12 +210,9 @@ def check_step(args: OutputsArgs) -> Step:
     }
     drawn = drawn_units(allowed, args.config.check, args.seed)
     return model_step(
-        args, name="outputs: check",
+        args.facts, args.placement, "float32", args.config.check_sentences * len(drawn), name="outputs: check",
         items=[{"block": i, "units": drawn[a:b]} for i, (a, b) in enumerate(spans(len(drawn), UNITS_PER_CHECK))],
-        outputs=lambda item: [check_file(item["block"])], worker=UnitChecker, unit="blocks",
-        estimate=lambda run: pass_seconds(
-            run, args.facts, args.placement, "float32", args.config.check_sentences * len(drawn), 1.0
-        ),
+        outputs=lambda item: [check_file(item["block"])], worker=UnitChecker, unit="blocks", args={"args": args},
     )  # fmt: skip
 
 
@@ -334,7 +316,7 @@ class UnitChecker(HeadWorker):
     def __init__(self, args: OutputsArgs) -> None:
         super().__init__(args)
         self.std = args.spread()
-        budget = batch_budget(self.head.unembedding.out_features, args.placement.token_budget)
+        budget = max(min(args.placement.token_budget, LOGITS_AT_ONCE // self.head.unembedding.out_features), 1)
         drawn = args.drawn(args.config.check_sentences, sampling.CHECKED_SENTENCES)
         batches = [batch for shard, rows in drawn.items() for _, batch in self.batches(shard, rows, budget)]
         self.checker = Checker(self.head, batches, self.tokenizer.pad_id, self.tokens)

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.engine.machines import asked_for_gpus
-from jobs.engine.under_way import counting
 from jobs.ingest.steps import ingest_where_named
 from jobs.positions.job import PositionsConfig
 from jobs.run_folder.run import Run
@@ -63,9 +62,8 @@ def positions(config: PositionsConfig, run: Run) -> None:
         "positions/by_position": each * (config.max_tokens or facts.position_limit),
     }
     missing = [*([] if facts.model_type in DECODERS else PERPLEXITIES), *([] if config.label else ["positions/labels"])]
-    notes = [f"each {1 + len(variants)} times: {', '.join((DEFAULT, *variants))}"]
     steps = positions_steps(config, variants, texts, job)
-    job.stage.complete(steps, rows | dict.fromkeys(missing, 0), {"scored": job.sentences}, notes)
+    job.stage.complete(steps, rows | dict.fromkeys(missing, 0), {"scored": job.sentences})
 
 
 def check(config: PositionsConfig, facts: ModelFacts) -> tuple[str, ...]:
@@ -242,7 +240,7 @@ class PositionsWorker:
         """Measure one shard."""
         whole = item["sentences"]
         texts = batches(self.args, self.encoder, item) if prepared is None else iter(prepared)
-        result = self.scorer.measure_shard(counting(texts), item["sample"])
+        result = self.scorer.measure_shard(texts, item["sample"])
         if result.scored + len(result.unscored) != whole:
             raise RuntimeError(
                 f"positions: shard {item['shard']} has {whole} sentences; "

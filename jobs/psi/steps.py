@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 from jobs.engine.item import Item
-from jobs.engine.under_way import counting
 from jobs.ingest.steps import ingest_where_named
 from jobs.options.configs import without_ingest
 from jobs.psi.job import PsiConfig
@@ -70,11 +69,7 @@ def psi(config: PsiConfig, run: Run) -> None:
 
 
 def prepare(config: PsiConfig, run: Run, has_corpus: bool) -> tuple[ModelFacts, Tokenizer, nn.Module]:
-    """Check options, sources and model, and return the model's facts, its tokenizer and the model.
-
-    Raises:
-        InputError: an input is missing or invalid.
-    """
+    """Check options, sources and model, and return the model's facts, its tokenizer and the model."""
     for option in ("corpus", "sentences"):
         if config.static_only and getattr(config, option):
             raise InputError(f"--static-only with --{option}: no corpus is read; leave one of the two out")
@@ -244,7 +239,7 @@ class GroupReader:
         batches = group_batches(self.args, item, lambda: self.tokenizer) if prepared is None else iter(prepared)
         columns, pad_id = len(self.reader.layers) * len(VALUES) * self.reader.heads, self.tokenizer.pad_id
         sums = GroupedSums(self.vocabulary, columns, torch.device(self.args.device))
-        unscored = [i for ids, tokens in counting(batches) for i in self.reader.add(ids, tokens, pad_id, sums)]
+        unscored = [i for ids, tokens in batches for i in self.reader.add(ids, tokens, pad_id, sums)]
         moments = sums.result()
         notes = {"sentences": item["sentences"], "unscored": sorted(unscored), "tokens": int(moments.count.sum())}
         return {shard_file(CONTEXTUAL, item["shard"]): Noted(write_arrays(**vars(moments)), notes)}

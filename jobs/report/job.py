@@ -8,11 +8,11 @@ moved, and it is rebuilt each time. Token shading and peaks are shown if jobs.to
 have. Does not start Ray.
 """
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from jobs.options.configs import JobConfig, listed
+from jobs.options.configs import JobConfig, Texts
 from jobs.stage.main import Job
 
 
@@ -22,13 +22,9 @@ class ReportConfig(JobConfig):
     heading: ClassVar[tuple[int, str]] = (10, "Report")
 
     best: int = Field(
-        24,
-        ge=0,
-        description="Write pages for this many neurons: the best of each family, then by excess score",
+        24, ge=0, description="Write pages for this many neurons: the best of each family, then by excess score"
     )
-    neurons: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (), description="Also write a page for this neuron, LAYER:UNIT; repeatable"
-    )
+    neurons: Texts = Field((), description="Also write a page for this neuron, LAYER:UNIT; repeatable")
     winners: int = Field(50, ge=1, description="List this many winners per pole on a page")
 
 

@@ -11,11 +11,11 @@ What to expect (two shared cores, November 2026): the start takes about 10 s of 
 0.7 s, in a run of 2,304 neurons with an activation sample of 5,000 sentences (`python -m bench respond`).
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from jobs.options.configs import JobConfig, listed
+from jobs.options.configs import JobConfig, Texts
 from jobs.stage.main import Job
 
 TOP = 20  # neurons that are listed by default
@@ -26,7 +26,7 @@ class RespondConfig(JobConfig):
 
     heading: ClassVar[tuple[int, str]] = (10, "Texts")
 
-    text: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field((), description="Score this text; repeatable")
+    text: Texts = Field((), description="Score this text; repeatable")
     file: str = Field("", description="Score each line of this file; - for standard input")
     split: bool = Field(False, description="Split texts into sentences, and score each")
     top: int = Field(TOP, ge=1, description="List this many neurons per text, one for each family")

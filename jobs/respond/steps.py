@@ -78,14 +78,6 @@ class TextScorer:
 class Responder:
     """A finished run with its model, which says how unusual texts are.
 
-    Args:
-        run: the run.
-        device: `auto`, `cpu` or `cuda`.
-        model: the new place of the model, if it has moved.
-
-    Attributes:
-        corpus, names: what the run knows, and the names of its units.
-
     Raises:
         InputError: tables are missing, or the model is gone or has changed.
     """
@@ -133,11 +125,7 @@ class Responder:
         return measure(self.corpus, values, tokens, own, common)
 
     def units(self, layer: int | None) -> Int64s:
-        """Return the indices of the units of a layer, or of all.
-
-        Raises:
-            InputError: there is no such layer.
-        """
+        """Return the indices of the units of a layer, or of all."""
         neurons = self.corpus.neurons
         if layer is not None and layer not in neurons.layers:
             raise InputError(f"--layer {layer}: there is no such layer; {neurons.known()}")
@@ -153,11 +141,7 @@ class Responder:
         ]
 
     def answer(self, text: str) -> Row:
-        """Return what is known of one text.
-
-        Raises:
-            InputError: the text is empty, or has only tokens that the model does not know.
-        """
+        """Return what is known of one text."""
         texts = self.read([text])
         (facts,) = self.facts(texts, self.measure(texts, self.score(texts)), self.units(None), TOP)
         return facts
@@ -195,11 +179,7 @@ class Responder:
 
 
 def respond(config: RespondConfig) -> None:
-    """Score texts, and print or write how unusual they are.
-
-    Raises:
-        InputError: a text or a file cannot be read, tables are missing, or the model has changed.
-    """
+    """Score texts, and print or write how unusual they are."""
     given = _given(config)
     run = RunReader(config.out, create=False)
     check_target(config.to, run.store)
@@ -254,11 +234,7 @@ def blocks(responder: Responder, texts: Sequence[OwnText]) -> Iterator[tuple[int
 
 
 def _given(config: RespondConfig) -> list[str]:
-    """Return the texts that the options name; empty lines of a file are left out.
-
-    Raises:
-        InputError: there is none, or a file cannot be read.
-    """
+    """Return the texts that the options name; empty lines of a file are left out."""
     lines: list[str] = []
     if config.file:
         try:
@@ -279,11 +255,7 @@ def _given(config: RespondConfig) -> list[str]:
 
 
 def _placement(device: str, identity: dict[str, Any]) -> Placement:
-    """Return where the model runs: on request, else on the kind of device on which `topk` ran, if there is one.
-
-    Raises:
-        InputError: a GPU was requested, and there is none.
-    """
+    """Return where the model runs: on request, else on the kind of device on which `topk` ran, if there is one."""
     if device == "cuda" and not has_gpus():
         raise InputError("--device cuda: there is no GPU here; use --device auto or cpu")
     if device == "auto":
@@ -294,11 +266,7 @@ def _placement(device: str, identity: dict[str, Any]) -> Placement:
 
 
 def check_target(to: str, run: Store) -> None:
-    """Refuse a file that is not to be written.
-
-    Raises:
-        InputError: its name does not end with .parquet, it is in the run, or its folder does not exist.
-    """
+    """Refuse a file that does not end with .parquet, is in the run, or whose folder does not exist."""
     if not to:
         return
     folder, name = os.path.split(to)

@@ -17,11 +17,8 @@ def command(out: str, stage: str, options: Mapping[str, Any], redo: bool = False
     The model is named even if it is `sample`, because a run of another model has another default.
 
     Args:
-        out: the run's directory.
         stage: the stage; if it is a part of a job, the command runs only that part.
         options: as run.json records them.
-        redo: whether to replace its results.
-        changes: options that get another value.
     """
     job, _, part = stage.partition("/")
     # The options are looked up by the job's name, as its own command line does.

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow as pa
 from jobs.run_folder.again import made_anew
 from jobs.run_folder.stages import STAGES, TOKENS
 from ops.errors import visible
-from ops.storage.side_by_side import SMALL_FILES_AT_ONCE, side_by_side
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import FINGERPRINT, Store, View
 
 SHOWN = 3  # number of names in a message
@@ -46,14 +46,9 @@ def written(store: Store, stage: str, fingerprint: str) -> Tables:
     """
     folder = under(stage)
     found = {name: size for name, size in store.walk(folder).items() if "/." not in name}
-    with ThreadPoolExecutor(SMALL_FILES_AT_ONCE) as threads:
-        entries = list(threads.map(lambda name: _entry(store, name, folder, found[name], fingerprint), found))
-    tables: Tables = {}
-    for table in STAGES[stage].tables:
-        own = [e for e in entries if e["name"].rpartition("/")[0] == table]
-        if own:
-            tables[table] = own
-    return tables
+    entries = list(side_by_side(lambda name: _entry(store, name, folder, found[name], fingerprint), found))
+    tables = {t: [e for e in entries if e["name"].rpartition("/")[0] == t] for t in STAGES[stage].tables}
+    return {table: own for table, own in tables.items() if own}
 
 
 def _entry(store: Store, name: str, folder: str, size: int, fingerprint: str) -> dict[str, Any]:
@@ -80,9 +75,6 @@ def check_tables(
     are tokenized again. If a table is wrong, only the error is raised.
 
     Args:
-        store: the run's folder.
-        stages: the names of the stages.
-        record: the contents of run.json.
         footers: whether to read the footers of the files too, in addition to names and sizes.
         only: the tables to check; None for all tables of the stages.
 
@@ -113,8 +105,7 @@ def _checked(
                 break
         # The reader of stored tokens checks each file itself.
         if footers and not wrong and table != TOKENS:
-            with ThreadPoolExecutor(SMALL_FILES_AT_ONCE) as threads:
-                wrong = next(filter(None, threads.map(lambda file: _other(store, file), recorded.values())), "")
+            wrong = next(filter(None, side_by_side(partial(_other, store), recorded.values())), "")
         if wrong and table == TOKENS:
             yield f"{visible(wrong)}: such sentences are tokenized again"
         elif wrong:
@@ -133,13 +124,7 @@ def _other(store: Store, file: dict[str, Any]) -> str:
 
 
 def put_in_place(store: Store, publishing: dict[str, Any], tables: Tables) -> None:
-    """Move a finished stage's files to their final places and remove the previous files; this may be repeated.
-
-    Args:
-        store: the run's folder.
-        publishing: the entry of run.json with the `stage` and the files to `remove`.
-        tables: the recorded files, including the files of the stage itself.
-    """
+    """Move a finished stage's files to their final places and remove the previous files; this may be repeated."""
     stage = publishing["stage"]
     own = store.seen_by(view_of(stage, {}, store.view.guard))
     kept = {f["name"] for found in tables.values() for f in found}

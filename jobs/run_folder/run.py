@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from jobs.run_folder.again import command, made_anew
 from jobs.run_folder.publish import check_tables, clear, finished_view, put_in_place, view_of, written
-from jobs.run_folder.run_json import RECORD, check_out, how_far, read_record, versions
+from jobs.run_folder.run_json import RECORD, check_out, read_record, versions
 from jobs.run_folder.stages import PARTIALS, STAGES, TOKENS, stages_after, stages_read
 from ops.clock import utc_now
 from ops.errors import InputError
+from ops.model.names import model_title
 from ops.schema import SCHEMA_VERSION, TOOL
 from ops.shards import Shards
 from ops.storage.fingerprint import differences, fingerprint
@@ -30,7 +31,6 @@ class RunReader:
     Attributes:
         store_class: the class with which the folder is read.
         store: the folder; for finished tables it reads only the recorded files.
-        record: the contents of run.json.
 
     Raises:
         InputError: no directory was named, or it is not the directory of a run.
@@ -92,16 +92,18 @@ class RunReader:
         named: Entry = next((entry["config"] for entry in entries if entry["config"].get("model")), {})
         return {option: named.get(option) for option in _MODEL if named}
 
+    @property
+    def title(self) -> str:
+        """The title of the run's model for figures."""
+        model = self.record["model"]
+        return model_title(model["name"], model["fingerprint"], model.get("seed"))
+
     def is_expected(self, name: str) -> bool:
         """Tell whether a complete stage's tables do not exist yet; only a dry run continues without them."""
         return False
 
     def shards(self, per_group: int = 1) -> Shards:
-        """Return the shards of the finished corpus, or groups of `per_group` shards.
-
-        Raises:
-            InputError: there is no corpus.
-        """
+        """Return the shards of the finished corpus, or groups of `per_group` shards."""
         corpus = self.require("ingest")
         return Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"] * per_group)
 
@@ -116,10 +118,9 @@ class RunReader:
             what = f"{name} is not complete" if entry else f"{STAGES[name].tables[0]}/ is missing"
             how = "give --corpus, or " if name == "ingest" else ""
             progress = entry.get("progress") if entry else None
-            far = f" ({how_far(progress)})" if progress else ""
+            far = f" ({progress['done']:,} of {progress['of']:,} {progress['unit']})" if progress else ""
             raise InputError(
-                f"--out {self.store.uri}: {what}{far}; {how}run",
-                command(self.store.uri, name, self.options_of(name)),
+                f"--out {self.store.uri}: {what}{far}; {how}run", command(self.store.uri, name, self.options_of(name))
             )
         return entry
 
@@ -214,9 +215,7 @@ class Run(RunReader):
         """Start or resume a stage and return its fingerprint, or None if it is complete.
 
         Args:
-            name: the stage.
             identity: the options and inputs that its results depend on, except the fingerprints of the stages it reads.
-            config: the resolved options, for the record.
             redo: do the stage again even if it is complete; existing results stay until the new tables are complete.
 
         Raises:
@@ -298,13 +297,7 @@ class Run(RunReader):
         print(f"{name}: already done, {found}", file=sys.stderr)
 
     def finish(self, name: str, counts: Entry, seconds: float, of_the_run: Entry | None = None) -> None:
-        """Put all of a stage's tables in place, and remove the tables that they replace or make outdated.
-
-        Args:
-            name: the stage.
-            counts, seconds: the counts of the stage, and its duration in seconds.
-            of_the_run: further top-level entries of the record.
-        """
+        """Put all of a stage's tables in place, and remove the tables that they replace or make outdated."""
         entry = dict(self.under_way(name))
         entry.pop("progress", None)
         entry.pop("redone", None)

@@ -5,8 +5,6 @@ import os
 import platform
 import sys
 import tomllib
-from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,14 +19,12 @@ from ops.storage.store import Store
 
 RECORD = "run.json"
 LIBRARIES = ("ray", "torch", "transformers", "tokenizers", "datasets", "pyarrow", "numpy", "spacy", "prefixspan")
-RECENT_S = 600.0  # a stage that made progress within this many seconds is assumed to be running
 
 
 def read_record(store: Store, create: bool) -> dict[str, Any] | None:
     """Return the contents of run.json, or None if the folder is new or empty; nothing is changed.
 
     Args:
-        store: the run's folder.
         create: whether the folder may be new, without a run.
 
     Raises:
@@ -58,8 +54,6 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
             f"--out {out}: its tables are of schema {version}, made by another version of Neuron Atlas; "
             f"this one reads and writes schema {SCHEMA_VERSION}: name another --out, and run again"
         )
-    if isinstance(record.get("stages"), dict):
-        record["stages"].pop("tokens/negatives", None)  # of runs made when it was not yet a part of `tokens`
     if damaged := damage(record):
         raise InputError(f"--out {out}: its {RECORD} is damaged (at {damaged}); name another directory")
     return record
@@ -81,11 +75,7 @@ def _check_new(store: Store, create: bool) -> None:
 
 
 def check_out(out: str) -> None:
-    """Refuse a relative run directory in a submitted job, whose working directory is deleted when it ends.
-
-    Raises:
-        InputError: `out` is missing, or it is relative and the process runs as a Ray job.
-    """
+    """Refuse a relative run directory in a submitted job, whose working directory is deleted when it ends."""
     if not out:
         raise InputError("--out is missing: name the run directory, a path or a URI such as s3://bucket/run")
     if "://" not in out and not os.path.isabs(out) and os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
@@ -160,31 +150,11 @@ def damage(record: dict[str, Any]) -> str:
     return ""
 
 
-def how_far(progress: dict[str, Any]) -> str:
-    """Return in words how far a stage is, with the advice to wait if a job is probably running."""
-    text = f"{progress['step']}: {progress['done']:,} of {progress['of']:,} {progress['unit']}"
-    if progress["last_commit"] is None:
-        return text
-    ago = (datetime.now(UTC) - datetime.fromisoformat(progress["last_commit"])).total_seconds()
-    if ago > RECENT_S:
-        return f"{text}, the last at {progress['last_commit']}"
-    return f"{text}, the last {max(ago, 0):.0f} s ago; a job is probably running: wait for it"
-
-
 def versions() -> dict[str, str]:
     """Return the versions of this program, of Python and of the libraries that the results depend on."""
-    found = {TOOL: own_version(), **{name: importlib.metadata.version(name) for name in LIBRARIES}}
-    return {"python": platform.python_version(), "platform": sys.platform, "machine": platform.machine(), **found}
-
-
-def own_version() -> str:
-    """Return the version of this program.
-
-    A checkout states it in pyproject.toml. What is installed may be of another version, or nothing at all.
-    """
+    # A checkout states it in pyproject.toml; what is installed may be of another version.
     checkout = Path(__file__).parents[2] / "pyproject.toml"
-    with suppress(FileNotFoundError):
-        project = tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]
-        if project["name"] == TOOL:
-            return str(project["version"])
-    return importlib.metadata.version(TOOL)
+    own = tomllib.loads(checkout.read_text("utf-8"))["project"]["version"] if checkout.is_file() else None
+    found = {name: importlib.metadata.version(name) for name in LIBRARIES}
+    found[TOOL] = str(own or importlib.metadata.version(TOOL))
+    return {"python": platform.python_version(), "platform": sys.platform, "machine": platform.machine(), **found}

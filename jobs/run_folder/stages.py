@@ -74,12 +74,7 @@ STAGES: dict[str, StageFacts] = dict(
             method=3,
         ),
         _side("meaning/counts", "contexts words", method=2),
-        _side(
-            "meaning/offsets",
-            "neighbours analogies analogy_differences figures",
-            "ingest meaning/counts",
-            method=2,
-        ),
+        _side("meaning/offsets", "neighbours analogies analogy_differences figures", "ingest meaning/counts", method=2),
         _side("meaning/confusion", "confusion confusion_figures", method=2),
         _side("meaning/sentences", "sentences masked_words translations sentences_figures", method=3),
         _side("meaning/hashing", "hashing plane hashing_figures", method=2),
@@ -104,12 +99,7 @@ STAGES: dict[str, StageFacts] = dict(
 
 
 def stages_read(stage: str, also: Iterable[str] = ()) -> list[str]:
-    """Return the stages that a stage's results depend on, directly or indirectly, in the order of `STAGES`.
-
-    Args:
-        stage: the stage.
-        also: further stages that it reads.
-    """
+    """Return the stages that a stage's results depend on, directly or indirectly, in the order of `STAGES`."""
     found: set[str] = set()
     for read in (*STAGES[stage].reads, *also):
         found |= {read, *stages_read(read)}

@@ -33,8 +33,7 @@ class ShowConfig(JobConfig):
     notes: ClassVar[tuple[str, ...]] = ('A text of your own: atlas respond --out RUN --text "..."',)
 
     neuron: str = Field(
-        "",
-        description="Print this neuron: LAYER:UNIT (layers from 1, units from 0) or best (default: list the best)",
+        "", description="Print this neuron: LAYER:UNIT (layers from 1, units from 0) or best (default: list the best)"
     )
     psi: str = Field(
         "", description="Print the tokens that this head stretches most: LAYER:HEAD (layers from 1, heads from 0)"
@@ -50,8 +49,7 @@ class ShowConfig(JobConfig):
         "", description="Print the contexts of this word and its neighbours in every space (atlas meaning)"
     )
     find: str = Field(
-        "",
-        description="Print the neurons for a word, tag, construction or label, with filters such as lift:>2",
+        "", description="Print the neurons for a word, tag, construction or label, with filters such as lift:>2"
     )
     pole: Literal["top", "bottom"] | None = Field(
         None, description="Print this pole: highest or lowest activations (default: the better explained of the two)"
@@ -60,8 +58,7 @@ class ShowConfig(JobConfig):
         None, ge=1, description="Print this many lines per list (default: as many as fit a screen)"
     )
     all: bool = Field(
-        False,
-        description="Print everything that was mined and counted, and also winners that win nearly everywhere",
+        False, description="Print everything that was mined and counted, and also winners that win nearly everywhere"
     )
     format: Literal["text", "json"] = Field("text", description="Print text for a terminal, or one JSON object")
 

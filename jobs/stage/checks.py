@@ -40,11 +40,7 @@ def check_sources(config: CorpusConfig) -> list[Source]:
 
 
 def check_corpus(config: CorpusModelConfig, run: Run) -> None:
-    """Check that the sources, or else a finished corpus, are there.
-
-    Raises:
-        InputError: a source or the corpus is missing, or an option of `ingest` is given without a source.
-    """
+    """Check that the sources, or else a finished corpus, are there."""
     check_ingest_options(config)
     if config.corpus:
         check_sources(config)
@@ -53,11 +49,7 @@ def check_corpus(config: CorpusModelConfig, run: Run) -> None:
 
 
 def check_pass(config: CorpusModelConfig, run: Run) -> tuple[ModelFacts, Tokenizer]:
-    """Check options, sources and model, and return the facts of the model and its tokenizer.
-
-    Raises:
-        InputError: an input is missing or invalid.
-    """
+    """Check options, sources and model, and return the facts of the model and its tokenizer."""
     check_corpus(config, run)
     check_device(config)
     # On a cluster the user may have to choose a device before anything is done.
@@ -71,11 +63,7 @@ def recorded_model(topk: dict[str, Any], name: str = "") -> ModelFacts:
     """Return the current facts of the model of a run; the model may have changed since.
 
     Args:
-        topk: the entry of `topk` in run.json.
         name: the current name or place of the model; empty if it has not changed.
-
-    Raises:
-        InputError: the model is not found.
     """
     options = topk["config"]
     named = name or options["model"]
@@ -86,7 +74,6 @@ def model_of_topk(run: RunReader, name: str = "") -> ModelFacts:
     """Return the facts of the model of a run, which must be the model that scored it.
 
     Args:
-        run: the run.
         name: the current name or place of the model; empty if it has not changed.
 
     Raises:
@@ -106,11 +93,7 @@ def model_of_topk(run: RunReader, name: str = "") -> ModelFacts:
 
 
 def check_ingest_options(config: CorpusModelConfig) -> None:
-    """Refuse options of `ingest` if no source is named.
-
-    Raises:
-        InputError: such an option was given without --corpus.
-    """
+    """Refuse options of `ingest` if no source is named."""
     preset = PRESETS.get(config.preset or "", {})
     lonely = [n for n in INGEST_ONLY if n in config.model_fields_set and getattr(config, n) != preset.get(n)]
     if lonely and not config.corpus:

@@ -10,11 +10,7 @@ from ops.storage.tables import part_name
 
 
 def check_source_column(config: CorpusConfig, flag: str, column: str | None) -> None:
-    """Refuse a metadata column that no source can have, as far as this can be known before the files are read.
-
-    Raises:
-        InputError: no source can have the column.
-    """
+    """Refuse a metadata column that no source can have, as far as this can be known before the files are read."""
     if column is None or not config.corpus:
         return
     columns = missing_column([parse_source(spec, config.reading) for spec in config.corpus], column, config.text_column)
@@ -23,11 +19,7 @@ def check_source_column(config: CorpusConfig, flag: str, column: str | None) -> 
 
 
 def check_column(run: Run, flag: str, column: str | None) -> None:
-    """Refuse a column that corpus/ does not have.
-
-    Raises:
-        InputError: corpus/ has no column of that name, or its files are not as they were written.
-    """
+    """Refuse a column that corpus/ does not have."""
     if column is None or run.is_expected("ingest"):
         return
     run.check_files("ingest", footers=True, only=("corpus",))

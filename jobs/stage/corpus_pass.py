@@ -36,10 +36,6 @@ class PassArgs:
     """The arguments from which the workers of a pass are made; the args of each job add its own options.
 
     Attributes:
-        store: the run's folder.
-        facts: the model.
-        device, dtype, threads, token_budget: how the model computes.
-        seed: the seed of every random draw.
         kept: where ingest stored the tokens of corpus/, made by this model's tokenizer; None if they were not stored.
     """
 
@@ -68,12 +64,7 @@ class CorpusPass:
     """A pass of the model over the corpus that was begun; its shards, or groups of shards, are the items of a step.
 
     Attributes:
-        stage: the stage under way.
-        corpus: the entry of the corpus in run.json.
-        shards: the shards of the corpus, or groups of them.
-        per_group: the number of shards in a group.
         placement, prefetch: where the pass runs, and how many shards a GPU worker holds at a time.
-        args: the arguments from which its workers are made.
         sample: the ids of the sentences that are read, ascending; None if all sentences are read.
     """
 
@@ -125,11 +116,8 @@ class CorpusPass:
         The worker makes `shard_file(stage, shard)`.
 
         Args:
-            worker, args: the worker and its arguments.
             prepare: reads a shard on other cores, ahead of workers that hold GPUs. The worker is called with its result
                 too, or with None where shards are not read ahead.
-            more: returns further entries for an item.
-            changes: other attributes of the step.
         """
         places = {number: index for index, number in enumerate(self.numbers)}
         items = [{"place": places[i], **self._item(i)} for i in self.shards.order(self.args.seed) if i in places]
@@ -196,10 +184,6 @@ def begin_pass(
     """Start or resume a stage that is a pass of the model over the corpus, which must exist; None if it was done.
 
     Args:
-        name: the stage.
-        config: the options.
-        run: the run.
-        facts, tokenizer: the model and its tokenizer, as `checks.check_pass` returned them.
         depends_on: the job's own options that its results depend on; model, placement, dtype and seed are added here.
         per_group: the number of shards that share one partial file; it is above 1 if a worker's state is large. The
             results depend on it.
@@ -240,11 +224,7 @@ def group_size(shards: int, partial_bytes: int) -> int:
 
 
 def measured_sentences(config: CorpusPassConfig, run: RunReader) -> Ids | None:
-    """Return the ids of the sentences that `--sentences` draws from the finished corpus, ascending; None for all.
-
-    Raises:
-        InputError: there is no corpus.
-    """
+    """Return the ids of the sentences that `--sentences` draws from the finished corpus, ascending; None for all."""
     size = config.sentences if isinstance(config, SampledPassConfig) else None
     sentences = run.shards().sentences
     return None if size is None or size >= sentences else draw(sentences, size, config.seed, MEASURED)
@@ -259,11 +239,7 @@ def part_rows(item: Item) -> list[tuple[int, Ids | None]]:
 
 
 def kept_tokens(run: RunReader) -> KeptTokens | None:
-    """Return where ingest stored the tokens of the finished corpus; None if an earlier version stored no tokens.
-
-    Raises:
-        InputError: there is no corpus.
-    """
+    """Return where ingest stored the tokens of the finished corpus; None if an earlier version stored no tokens."""
     corpus = run.require("ingest")
     return KeptTokens(TOKENS, corpus["fingerprint"]) if TOKENS in run.record["tables"] else None
 

@@ -19,7 +19,6 @@ class ScorerArgs(StageArgs):
     """The arguments of workers that score neurons, or features of sparse dictionaries.
 
     Attributes:
-        facts, options: the model, and what is read from it.
         dictionaries, block: the sparse dictionaries whose features are the units, and the number of features encoded at
             a time (None if it depends on memory).
     """
@@ -44,10 +43,6 @@ def is_of_dictionaries(topk: dict[str, Any]) -> bool:
 
 def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Description, ...]:
     """Return the sparse dictionaries whose features are the units of a run; an empty tuple if its units are neurons.
-
-    Args:
-        topk: the entry of `topk` in run.json.
-        facts: the run's model.
 
     Raises:
         InputError: a dictionary is missing, or has changed since `topk` ran.

@@ -64,11 +64,7 @@ class DryRun(Run):
         super().check_files(*(name for name in names if not self.is_expected(name)), footers=footers, only=only)
 
     def begin(self, name: str, identity: dict[str, Any], config: dict[str, Any], redo: bool) -> str | None:
-        """Begin a stage as usual and, if there is something to do, check that the folder can be written.
-
-        Raises:
-            InputError: the folder cannot be written, or `Run.begin` raises this error.
-        """
+        """Begin a stage as usual and, if there is something to do, check that the folder can be written."""
         fingerprint = super().begin(name, identity, config, redo)
         if fingerprint is not None:
             self.store.check_writable()
@@ -109,11 +105,7 @@ class DryRun(Run):
 
 @contextmanager
 def open_run(config: StageConfig) -> Iterator[Run]:
-    """Open a job's run; with --dry-run, open it without changing it and print the total at the end.
-
-    Raises:
-        InputError: `Run` raises this error.
-    """
+    """Open a job's run; with --dry-run, open it without changing it and print the total at the end."""
     if not config.dry_run:
         run = Run(config.out)
         try:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Generic
 
 from jobs.engine.item import EngineError
 from jobs.options.command_line import parse
-from jobs.options.configs import Config, CorpusConfig, StageConfig, values_of
+from jobs.options.configs import Config, CorpusConfig, StageConfig
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, refused
 
 if TYPE_CHECKING:
-    from jobs.run_folder.run import Run
+    pass
 
 # Errors for links that form a circle, and for a name that is too long.
 _NO_PATH = (errno.ELOOP, errno.ENAMETOOLONG)
@@ -27,7 +27,6 @@ class Job(Generic[Config]):
 
     Attributes:
         name: the name of the job and of its folder.
-        options: the class of its options.
         entry: the function that does the work, `module:function`; it is imported when the job runs, so that `--help`
             answers at once. Given options of a stage, it is called with the options and the run, else with the options.
         about: the docstring of its module; the help begins with its first line.
@@ -51,16 +50,10 @@ class Job(Generic[Config]):
         from jobs.stage.dry_run import open_run
 
         with open_run(options) as run:
-            do(with_model_of_the_run(options, run), run)
-
-
-def with_model_of_the_run(options: Config, run: "Run") -> Config:
-    """Return a job's options with the model of the run, unless they name a model or the run has none yet."""
-    if not isinstance(options, CorpusConfig) or "model" in options.model_fields_set:
-        return options
-    return options.model_copy(
-        update={name: value for name, value in run.model().items() if name not in options.model_fields_set}
-    )
+            if isinstance(options, CorpusConfig) and "model" not in options.model_fields_set:
+                named = run.model().items()
+                options = options.model_copy(update={k: v for k, v in named if k not in options.model_fields_set})
+            do(options, run)
 
 
 def main(
@@ -72,11 +65,8 @@ def main(
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may be unable to show some letters
-    words = sys.argv[1:] if argv is None else argv
-    given = [*words, *(word.partition("=")[2] for word in words)]
     try:
         options = parse(config, job, about, argv)
-        given += [str(one) for value in vars(options).values() for one in values_of(value)]
         _run(run, options)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -84,21 +74,21 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InputError as error:
         sys.stdout.flush()
-        print(f"error: {error_line(error, given)}", file=sys.stderr)
+        print(f"error: {error_line(error)}", file=sys.stderr)
         return 2
     except OSError as error:
         if error.errno in _NO_PATH:
             where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            print(f"error: {error_line(f'{where}; check the path', given)}", file=sys.stderr)
+            print(f"error: {error_line(f'{where}; check the path')}", file=sys.stderr)
             return 2
         message = disk_full(error) or refused(error)
         if not message:
             raise
-        print(f"error: {error_line(message, given)}", file=sys.stderr)
+        print(f"error: {error_line(message)}", file=sys.stderr)
         return 1
     except EngineError as error:
         sys.stdout.flush()
-        print(f"error: {error_line(error, given)}", file=sys.stderr, flush=True)
+        print(f"error: {error_line(error)}", file=sys.stderr, flush=True)
         # Exit at once: Ray's shutdown would wait for processes that are gone, or print after the message.
         os._exit(1)
     except KeyboardInterrupt as error:
@@ -108,11 +98,7 @@ def main(
 
 
 def _run(run: Callable[[Config], None], config: Config) -> None:
-    """Run a job.
-
-    Raises:
-        InputError: the input is wrong, or a table that the job reads is damaged or incomplete.
-    """
+    """Run a job; if Arrow cannot read a table, raise the error that names the damaged one."""
     try:
         run(config)
     except Exception as error:

@@ -3,11 +3,15 @@
 Every worker imports the life cycle of a stage, and most need no PyTorch, so this is apart from it.
 """
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import torch
 
 from jobs.stage.dry_run import DryRun
 from jobs.stage.placement import Placement
+from jobs.stage.step import Step
 from ops.estimate.timed_batches import Sentences, seconds_of_a_sentence, spread
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import batch_lengths
@@ -42,8 +46,6 @@ def pass_seconds(
 
     Args:
         run: the run; a few batches of its corpus are timed once for each model and placement.
-        facts, placement, dtype: the model, where it runs, and its arithmetic.
-        sentences: the number of sentences.
         passes: what a sentence costs, as a multiple of the forward pass.
     """
     if placement.device == "cuda" and not torch.cuda.is_available():
@@ -57,3 +59,11 @@ def pass_seconds(
         budget, lengths = placement.token_budget, batch_lengths(placement.device)
         run.forward_s[timed] = seconds_of_a_sentence(sample, tokenizer, budget, lengths, scorer.score, run.timed_s)
     return run.forward_s[timed] * sentences * passes
+
+
+def model_step(
+    facts: ModelFacts, placement: Placement, dtype: str, sentences: int, passes: float = 1.0, **attributes: Any
+) -> Step:
+    """Return a step whose workers load a model and read sentences; `attributes` are the others of the step."""
+    estimate = partial(pass_seconds, facts=facts, placement=placement, dtype=dtype, sentences=sentences, passes=passes)
+    return Step(estimate=estimate, **placement.spread, **attributes)

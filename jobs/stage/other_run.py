@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from jobs.run_folder.publish import check_tables
 from jobs.run_folder.run import RunReader
 from jobs.stage.dictionaries import is_of_dictionaries
-from jobs.stage.title import title_of
 from ops.errors import InputError
 from ops.storage.fingerprint import differences
 
@@ -21,8 +20,6 @@ class RunPair:
 
     Attributes:
         flag: the option that names the other run, such as `--with`.
-        name: the other run's directory, as the user gave it.
-        run, other: the run, and the other run.
     """
 
     flag: str
@@ -68,21 +65,17 @@ class RunPair:
         """The other run's title for figures: its model and, if its units are not neurons, what they are."""
         topk = self.other.require("topk")
         if not is_of_dictionaries(topk):
-            return title_of(self.other)
+            return self.other.title
         formats = {dictionary["format"] for dictionary in topk["counts"].get("dictionaries", [])}
         units = "rotated directions" if formats == {"rotated"} else "features of dictionaries"
-        return f"{units} of {title_of(self.other)}"
+        return f"{units} of {self.other.title}"
 
     def refused(self, why: str, *command: str) -> InputError:
         """Return the error that the other run cannot be compared, perhaps with a command that helps."""
         return InputError(f"{self.flag} {self.name}: {why}", *command)
 
     def check_same_corpus(self) -> None:
-        """Refuse a run with another corpus; sentences are the same if the sources and options of ingest are the same.
-
-        Raises:
-            InputError: the other run has another corpus.
-        """
+        """Refuse a run with another corpus; the same sources and options of ingest give the same sentences."""
         configs = [run.require("ingest")["config"] for run in self.runs]
         if changed := self._changed("ingest", lambda name: name not in _MAY_DIFFER, *configs):
             raise self.refused(f"has another corpus: {changed}; give a run with the same sources and options of ingest")

@@ -24,9 +24,7 @@ class Noted:
     """A table, and what its file records in addition.
 
     Attributes:
-        table: the table.
         notes: JSON-able data; `read_notes` returns it.
-        footer: further footer entries.
     """
 
     table: pa.Table
@@ -39,7 +37,6 @@ class Written:
     """A file that is not made from one table.
 
     Attributes:
-        rows: its number of rows.
         write: writes it to a local path, with the footer that it is given.
         notes: JSON-able data; `read_notes` returns it.
     """
@@ -99,12 +96,7 @@ def _each(tables: pa.Table | Iterable[pa.Table]) -> Iterable[pa.Table]:
 
 @dataclass(frozen=True)
 class TablePart(Output):
-    """A part of a published table.
-
-    Attributes:
-        table: the name of the table.
-        part: the index of the part, from 0.
-    """
+    """A part of a published table."""
 
     table: str
     part: int
@@ -172,9 +164,4 @@ def with_notes(tables: Iterable[pa.Table], notes: list[Any]) -> Iterator[pa.Tabl
 
 def read_notes(store: Store, outputs: Iterable[Output]) -> list[Any]:
     """Return the notes that partial files record in addition to their tables, in the order of the files."""
-
-    def of_file(output: Output) -> Any:
-        with store.parquet(output.path) as file:
-            return json.loads((file.schema_arrow.metadata or {})[NOTES])
-
-    return list(side_by_side(of_file, outputs))
+    return [notes_of(table) for table in read_partials(store, outputs, [])]

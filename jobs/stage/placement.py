@@ -19,8 +19,6 @@ class Placement:
     """Where the model runs, and the resources that its workers hold.
 
     Attributes:
-        device: the device on which torch computes.
-        token_budget: the number of tokens in a batch.
         threads: the number of threads of a worker; None on a GPU.
         workers: the maximum number of workers; None for as many as a cluster brings up.
         holds: the resources of a machine that each worker holds, `cpus` or `gpus`.
@@ -87,10 +85,7 @@ def begun_with(run: RunReader, stage: str, redo: bool, device: str) -> int | Non
     """Return the batch size in tokens with which a stage was begun on such a device; None if it begins now.
 
     Args:
-        run: the run.
-        stage: the stage.
         redo: whether the stage is done again; then only the unfinished work of an earlier `--redo` counts.
-        device: the kind of device on which the stage will run now.
     """
     entry = run.stage(stage) or {}
     at_work = entry.get("redo", {} if redo and not entry.get("redone") else entry)
@@ -99,11 +94,7 @@ def begun_with(run: RunReader, stage: str, redo: bool, device: str) -> int | Non
 
 
 def _memory(stage: str, workers: int, dry_run: bool) -> int:
-    """Return the memory of a worker's GPU in bytes; a dry run requests no machine and assumes its own GPU or 1 TiB.
-
-    Raises:
-        InputError: torch finds no GPU on a machine that should have one.
-    """
+    """Return the memory of a worker's GPU in bytes; a dry run requests no machine and assumes its own GPU or 1 TiB."""
     if dry_run:
         return gpu_bytes() or 1 << 40
     found = on_a_gpu(gpu_bytes, stage, workers - 1)
@@ -113,11 +104,7 @@ def _memory(stage: str, workers: int, dry_run: bool) -> int:
 
 
 def check_device(config: DeviceConfig) -> None:
-    """Refuse GPUs on a single machine without GPUs, where a worker would wait for its GPU forever.
-
-    Raises:
-        InputError: --device or --gpus requested GPUs, and there are none.
-    """
+    """Refuse GPUs on a single machine without GPUs, where a worker would wait for its GPU forever."""
     gpus = getattr(config, "gpus", None) if config.device == "auto" else None
     if (config.device == "cuda" or gpus) and not on_cluster() and not has_gpus():
         asked, instead = (f"--gpus {gpus}", "leave it out") if gpus else ("--device cuda", "use --device auto or cpu")
@@ -147,8 +134,6 @@ def run_scoring(topk_identity: dict[str, Any], place: Placement, dtype: str | No
     """Return the options with which a run's activations were computed, in order to compute them again.
 
     Args:
-        topk_identity: the options that the results of `topk` depend on, from run.json.
-        place: where the model runs now.
         dtype: the dtype of the arithmetic now; None for the dtype of the run.
     """
     how = topk_identity

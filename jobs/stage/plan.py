@@ -28,8 +28,6 @@ def print_plan(
     """Print what a stage would do, and treat it as complete.
 
     Args:
-        run, stage: the run, and the name of the stage.
-        workers: the maximum number of workers of a step.
         missing: returns the items of a step that are not done.
         steps, rows, counts, notes: the arguments of `Stage.complete`.
     """

@@ -10,7 +10,6 @@ from jobs.engine.connect import pool_size
 from jobs.engine.fan_out import fan_out
 from jobs.engine.item import Item
 from jobs.engine.progress import Progress
-from jobs.engine.under_way import sentences_under_way
 from jobs.options.configs import StageConfig
 from jobs.run_folder.publish import clear
 from jobs.run_folder.run import Run
@@ -28,7 +27,6 @@ class Stage:
         name, fingerprint: the name of the stage, and a hash of everything that its results depend on.
         run, store: the run, and its folder as this stage sees it.
         workers: the maximum number of workers of a step; None for as many as a cluster brings up.
-        begun: the time of the monotonic clock at which it was begun.
         of_the_run: top-level entries of run.json that are written with the counts.
     """
 
@@ -73,7 +71,6 @@ class Stage:
         Under `--dry-run` the plan is printed instead, the stage is then treated as complete, and None is returned.
 
         Args:
-            steps: the steps.
             rows: the number of rows of each table, as far as it is known before the stage runs, for its plan.
             counts: the counts that later stages read, as they are expected to be, for their plans.
             notes: further lines of the plan.
@@ -102,9 +99,7 @@ class Stage:
         rows = []
         todo = self.missing(step)
         done = len(step.items) - len(todo)
-        with Progress(
-            step.name, len(step.items), step.unit, done, step.work, under_way=sentences_under_way
-        ) as progress:
+        with Progress(step.name, len(step.items), step.unit, done, step.work) as progress:
             for row in self._spread(step, todo):
                 rows.append(row)
                 progress.add(row.get("sentences", 0))
@@ -145,8 +140,6 @@ def begin_stage(
 
     Args:
         name: the name of the stage; `stages.STAGES` lists its tables and the stages that it reads.
-        config: the options of the job.
-        run: the run.
         depends_on: the options and inputs that its results depend on, except the stages that it reads.
         counted: the name of the count that is printed if the stage was already done, and the words for it.
         options: the resolved options, for the record; by default the options of the job.

@@ -26,11 +26,7 @@ class Scored:
 
     @classmethod
     def of(cls, run: RunReader) -> "Scored":
-        """Return what `topk` left behind.
-
-        Raises:
-            InputError: `topk` is not complete.
-        """
+        """Return what `topk` left behind."""
         topk = run.require("topk")
         planned = run.is_expected("topk")
         neurons = Neurons((topk["counts"]["neurons"],)) if planned else read_neurons(run.store)
@@ -74,13 +70,7 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class StageArgs:
-    """The arguments that the workers of most stages share; the args of each stage add its options.
-
-    Attributes:
-        store: the run's folder, as the stage sees it.
-        neurons: the units of the run.
-        seed: the seed of every random draw.
-    """
+    """The arguments that the workers of most stages share; the args of each stage add its options."""
 
     store: Store
     neurons: Neurons

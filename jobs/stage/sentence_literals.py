@@ -48,13 +48,7 @@ def literals_file(job: str, item: Item) -> Output:
 
 
 class LiteralFinder:
-    """Finds the literals in blocks of the sentences with which all neurons are compared.
-
-    Args:
-        args: the arguments of all workers.
-        job: the job whose files are written.
-        pool: a function that returns the literals, given the run's folder.
-    """
+    """Finds the literals in blocks of the sentences with which all neurons are compared."""
 
     def __init__(self, args: LiteralArgs, job: str, pool: Callable[[Store], pa.Table]) -> None:
         mining = args.mining()

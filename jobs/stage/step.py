@@ -31,7 +31,6 @@ class Step(Spread):
         worker: does the work of an item and returns the contents of each of its files, or of its only file. A class is
             called with `args` once in each process, and its object with each item; a function is called with `args` and
             the item.
-        args: the arguments of the worker.
         unit: what an item is (`shards`); empty for a step that is too short for a line of progress.
         work: what is counted inside the items (`sentences`), and their total number (None if it is unknown). If this is
             set, the items hold `sentences`.

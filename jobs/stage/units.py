@@ -12,12 +12,7 @@ def chosen_units(config: UnitsConfig, run: Run, done: str) -> tuple[str, ...]:
     """Return the neurons that a stage must process, in order and without repeats; an empty tuple means all of the run.
 
     Args:
-        config: the options.
-        run: the run, whose `topk` is complete.
         done: what is done with them, such as `mined`.
-
-    Raises:
-        InputError: `check_units` raises this error.
     """
     # A dry run that plans `topk` too knows only the number of neurons.
     if not (config.units and run.is_expected("topk")):
@@ -29,8 +24,6 @@ def check_units(units: tuple[str, ...], neurons: Neurons, done: str) -> None:
     """Refuse neurons that do not exist, and refuse to process more than `MOST_UNITS` neurons if none is named.
 
     Args:
-        units: the neurons as the user named them.
-        neurons: the neurons of the run.
         done: what is done with them, such as `mined`.
 
     Raises:

@@ -15,7 +15,7 @@ from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
 from jobs.stage.costs import PASSES
 from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
-from jobs.stage.model_time import pass_seconds
+from jobs.stage.model_time import model_step, pass_seconds
 from jobs.stage.outputs import Noted, Output, partial_file, read_notes, shard_file
 from jobs.stage.placement import Placement, choose_placement, run_scoring
 from jobs.stage.ranges import range_part, table_ranges
@@ -23,10 +23,10 @@ from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from jobs.tokens.job import TokensConfig
-from ops.estimate.selection import expected_selected
 from ops.explain.examples import MOST_NEGATIVES
 from ops.model.batches import Lengths, batch_lengths
 from ops.model.tokenizer import Tokenizer
+from ops.sampling import expected_selected
 from ops.shards import Shards
 from ops.tokens.partial_file import write_rows
 from ops.tokens.pieces import Piece, measure_piece, pieces, read_piece
@@ -108,33 +108,30 @@ class TokensArgs(ScorerArgs):
 
 
 def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected: int) -> Steps:
-    """Select what is read, read it piece by piece, write the tables and return the counts.
-
-    Args:
-        args, placement, stage: the arguments of the workers, where the model runs, and the stage.
-        expected: the number of sentences to read, for a plan before they are selected.
-    """
+    """Select what is read, read it piece by piece, write the tables and return the counts."""
     reading = partial(
-        pass_seconds, facts=args.facts, placement=placement, dtype=args.options.dtype, passes=PASSES["tokens"]
+        pass_seconds, facts=args.facts, placement=placement, dtype=args.options.dtype, sentences=expected,
+        passes=PASSES["tokens"],
     )  # fmt: skip
     yield [
         Step(
             name="tokens: select", items=[{}], outputs=lambda _: [args.wanted], worker=select_sentences,
-            args={"args": args}, here=True, estimate=partial(reading, sentences=expected),
+            args={"args": args}, here=True, estimate=reading,
         )
     ]  # fmt: skip
     (items,) = read_notes(args.store, [args.wanted])
     sentences = sum(item["sentences"] for item in items)
     yield [
-        Step(
-            name="tokens: read", items=items, outputs=lambda item: [args.piece_file(item["piece"])],
-            worker=PieceReader, args={"args": args}, unit="pieces", work=("sentences", sentences),
-            prepare=partial(prepare_piece, args=args), estimate=partial(reading, sentences=sentences),
-            **placement.spread,
+        model_step(
+            args.facts, placement, args.options.dtype, sentences, PASSES["tokens"], name="tokens: read", items=items,
+            outputs=lambda item: [args.piece_file(item["piece"])], worker=PieceReader, args={"args": args},
+            unit="pieces", work=("sentences", sentences), prepare=partial(prepare_piece, args=args),
         )
     ]  # fmt: skip
     files = [args.piece_file(item["piece"]) for item in items]
-    counts = add_up(read_notes(args.store, files))
+    notes = read_notes(args.store, files)
+    counts: dict[str, Any] = {name: sum(note.get(name, 0) for note in notes) for name in COUNTED}
+    counts["largest_difference"] = max((note["largest_difference"] for note in notes), default=0.0)
     ranges, paths = table_ranges(len(args.neurons)), [file.path for file in files]
     rows = counts["winners"] + counts["negatives"]
     yield [
@@ -150,13 +147,6 @@ def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected:
             f"{counts['largest_difference']:.2g}): other hardware or dtype"
         )
     return counts
-
-
-def add_up(notes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the total counts of all pieces; there may be no pieces."""
-    total: dict[str, Any] = {name: sum(note.get(name, 0) for note in notes) for name in COUNTED}
-    total["largest_difference"] = max((note["largest_difference"] for note in notes), default=0.0)
-    return total
 
 
 def select_sentences(item: Item, args: TokensArgs) -> Made:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jobs.stage.dry_run import size
 from jobs.topk.job import TopkConfig
 from ops.dictionaries.description import FLAG, Description
 from ops.dictionaries.reconstruction import LEAST
@@ -14,11 +13,7 @@ SITE = "dictionary"  # the value of `site` in run.json
 
 
 def check_options(config: TopkConfig) -> None:
-    """Refuse options that cannot be combined with a sparse dictionary.
-
-    Raises:
-        InputError: such an option was given.
-    """
+    """Refuse options that cannot be combined with a sparse dictionary."""
     if "site" in config.model_fields_set:
         raise InputError(f"--site {config.site}: a dictionary determines what it reads; leave out --site or {FLAG}")
     if config.pool == "cls":
@@ -46,19 +41,6 @@ def options_of(config: TopkConfig, dictionaries: Sequence[Description], decoder:
     return chosen
 
 
-def identity_of(dictionaries: Sequence[Description]) -> dict[str, Any]:
-    """Return what the results depend on in addition to the options: the sparse dictionaries, identified by content."""
-    if not dictionaries:
-        return {}
-    return {"site": SITE, "dictionaries": {str(each.layer): each.fingerprint for each in dictionaries}}
-
-
-def memory_of(dictionaries: Sequence[Description]) -> str:
-    """Return a note on the memory that the matrices of the dictionaries take."""
-    each = ", ".join(f"{size(own.matrix_bytes)} for layer {own.layer}" for own in dictionaries)
-    return f"matrices of dictionaries take {each} of each worker's memory"
-
-
 def values_of_sample(units: int, dictionaries: Sequence[Description]) -> int:
     """Return the maximum number of 4-byte values that the activation sample keeps for a sentence.
 
@@ -73,9 +55,7 @@ def report_pilot(
     """Say how well each sparse dictionary reconstructs its input, and return their entries for run.json.
 
     Args:
-        dictionaries: the sparse dictionaries, in the order of their layers.
         explained: the share of variance that each sparse dictionary explains; None if it has no decoder.
-        say: prints a line.
     """
     entries = []
     for dictionary, share in zip(dictionaries, explained, strict=True):

@@ -14,9 +14,9 @@ second with AVX2 and 360 with AVX-512. The start takes 11 s.
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from jobs.options.configs import CorpusPassConfig, listed
+from jobs.options.configs import CorpusPassConfig, Texts
 from jobs.stage.main import Job
 from ops.model.pooling import Pool
 from ops.model.sites import Site
@@ -29,9 +29,7 @@ class TopkConfig(CorpusPassConfig):
 
     k: int = Field(100, ge=1, description="Keep this many sentences per neuron and pole")
     k_per_dataset: int = Field(
-        0,
-        ge=0,
-        description="Also keep this many within each data set that has 20 times as many sentences; 0: none",
+        0, ge=0, description="Also keep this many within each data set that has 20 times as many sentences; 0: none"
     )
     poles: Literal["top", "bottom", "both"] = Field(
         "both", description="Keep the highest activations, the lowest, or both"
@@ -39,9 +37,8 @@ class TopkConfig(CorpusPassConfig):
     site: Site = Field(
         "hidden", description="Read the hidden states, the MLP after its activation function, or the attention output"
     )
-    dictionary: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (),
-        description="Score the features of this dictionary, LAYER=PATH or LAYER=rotated:SEED; repeatable",
+    dictionary: Texts = Field(
+        (), description="Score the features of this dictionary, LAYER=PATH or LAYER=rotated:SEED; repeatable"
     )
     feature_block: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="Encode this many features at a time; auto: as many as free memory allows"

@@ -1,23 +1,25 @@
-"""The workers of `topk` that run the model: on the pilot, which fixes what all shards share, and on the shards."""
+"""The workers of `topk`: a model scores the pilot, which fixes what shards share, and the shards, which are merged."""
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from jobs.engine.item import Item
-from jobs.engine.under_way import counting
 from jobs.stage.dictionaries import ScorerArgs
 from jobs.stage.outputs import Written, partial_file, shard_file
+from jobs.stage.ranges import range_part
 from jobs.stage.step import Made
-from ops.arrays import Float32s
+from ops.arrays import Float32s, Float64s
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, block_batches
 from ops.dictionaries.reconstruction import Explained
-from ops.errors import InputError, counted
+from ops.errors import InputError, counted, one_line
 from ops.model.batches import Lengths, TokenBlock, batch_lengths
 from ops.model.check_states import check_layers, padding_leaks, spread_lengths
 from ops.model.numerics import check_gpu, gpu_kind
@@ -26,8 +28,12 @@ from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.sampling import PILOT, draw, pilot_size
 from ops.shards import Ids, Shards
 from ops.storage.side_by_side import side_by_side
+from ops.storage.store import Store
 from ops.topk.datasets import NO_DATASETS, Datasets
+from ops.topk.neurons import Neurons
+from ops.topk.partial_file import DAMAGE, MERGED_COLUMNS, read_matrix
 from ops.topk.pilot import Pilot
+from ops.topk.range_sums import RangeSums
 from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.shared_bounds import BoundReader
 from ops.topk.silent import largest_by_layer
@@ -43,6 +49,8 @@ BOUNDS = partial_file("topk", "bound").path
 # file at a large K, is written before the next shard begins, some neurons at a time.
 HELD_BYTES = 1 << 29
 
+TABLES, BY_DATASET = ("neurons", "topk"), "topk_by_dataset"
+SHARDS_AHEAD = 2  # shards that a worker reads ahead
 EXPLAINED_BATCHES = 16  # number of batches of the pilot, from long sentences to short ones
 
 Batches = Iterator[tuple[Ids, TokenBlock]]
@@ -54,7 +62,6 @@ class ScoreArgs(ScorerArgs):
 
     Attributes:
         kept: where ingest stored the tokens of corpus/; None if it stored none.
-        datasets: the data sets within which winners are also kept.
     """
 
     fingerprint: str
@@ -189,9 +196,7 @@ class ShardWorker:
         began = time.time()
         batches = shard_batches(item, self.args, lambda: self.tokenizer) if prepared is None else iter(prepared)
         first, stop = item["span"]
-        result = self.shards.run(
-            (first, stop), counting(batches), np.array(item["sample"], np.int64), self.newer_bounds
-        )
+        result = self.shards.run((first, stop), batches, np.array(item["sample"], np.int64), self.newer_bounds)
         lost = sum(len(ids) for ids in result.unscored.values())
         if result.scored + lost != stop - first:
             raise RuntimeError(
@@ -215,3 +220,51 @@ class ShardWorker:
             return commit
         row = commit()
         return lambda: row
+
+
+def tables_of(datasets: Datasets) -> tuple[str, ...]:
+    """Return the tables that are written in parts, one for each range of neurons."""
+    return (*TABLES, BY_DATASET) if datasets.k else TABLES
+
+
+class RangeMerger:
+    """Merges the winners, moments and histograms of all shards for ranges of neurons."""
+
+    def __init__(
+        self,
+        store: Store,
+        neurons: Neurons,
+        shards: int,
+        k: int,
+        poles: tuple[str, ...],
+        largest: Float64s,
+        datasets: Datasets = NO_DATASETS,
+    ) -> None:
+        self.store, self.neurons, self.shards, self.largest, self.datasets = store, neurons, shards, largest, datasets
+        self.k, self.poles = k, poles
+        torch.set_num_threads(1)
+
+    def __call__(self, item: Item) -> Mapping[Any, Any]:
+        """Merge one range in the order of the shards, so that rounding is always the same; or say which are damaged."""
+        sums = RangeSums(item["first"], item["stop"], self.k, self.poles, self.datasets)
+        damaged: dict[int, str] = {}
+        shards = side_by_side(partial(self._read, item["range"]), range(self.shards), SHARDS_AHEAD)
+        for shard, read in enumerate(shards):
+            if isinstance(read, str):
+                damaged[shard] = read
+            else:
+                sums.update(read)
+        if damaged:
+            return {"damaged": damaged}
+        with self.store.parquet(PILOT_FILE.path) as file:
+            edges = read_matrix(file.read_row_group(item["range"]), "edges")
+        tables = sums.tables(self.neurons, edges, self.largest)
+        return {range_part(table, item): tables[table] for table in tables_of(self.datasets)}
+
+    def _read(self, part: int, shard: int) -> pa.Table | str:
+        """Return a range's part of a shard's partial file, or the error message if it cannot be read."""
+        try:
+            with self.store.parquet(shard_file("topk", shard).path) as file:
+                return file.read_row_group(part, columns=MERGED_COLUMNS)
+        except DAMAGE as error:
+            return one_line(error, 100)

@@ -21,18 +21,20 @@ from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
 from jobs.stage.dry_run import size
 from jobs.stage.outputs import read_notes, shard_file
+from jobs.stage.ranges import range_part, table_ranges
 from jobs.stage.step import Step, Steps
-from jobs.topk.dictionaries import (
-    check_options,
-    identity_of,
-    memory_of,
-    options_of,
-    report_pilot,
-    values_of_sample,
-)
+from jobs.topk.dictionaries import SITE, check_options, options_of, report_pilot, values_of_sample
 from jobs.topk.job import TopkConfig
-from jobs.topk.merge import RangeMerger, merged_outputs, range_items, ranges_together, tables_of
-from jobs.topk.score import BOUNDS, PILOT_FILE, PilotScorer, ScoreArgs, ShardWorker, prepare_shard
+from jobs.topk.score import (
+    BOUNDS,
+    PILOT_FILE,
+    PilotScorer,
+    RangeMerger,
+    ScoreArgs,
+    ShardWorker,
+    prepare_shard,
+    tables_of,
+)
 from ops.dictionaries.description import Description
 from ops.dictionaries.read import describe_all, parse
 from ops.errors import counted
@@ -44,7 +46,7 @@ from ops.model.tokenizer import FAR, Tokenizer
 from ops.sampling import ACTIVATIONS, draw, pilot_size
 from ops.shards import Ids
 from ops.topk.datasets import Datasets
-from ops.topk.neurons import Neurons, parts
+from ops.topk.neurons import Neurons
 from ops.topk.pilot import Pilot
 from ops.topk.room import check_room, state_bytes
 from ops.topk.sentences import account, write_activations, write_unscored
@@ -65,8 +67,6 @@ class Prepared(NamedTuple):
     """The checked inputs, known before the pass begins.
 
     Attributes:
-        facts, tokenizer: the model and its tokenizer.
-        neurons: the units of each layer.
         dictionaries: the sparse dictionaries whose features are the units, by layer; empty if the units are neurons.
         chosen: options whose defaults depend on the sparse dictionaries.
     """
@@ -86,11 +86,7 @@ def topk(config: TopkConfig, run: Run) -> None:
 
 
 def prepare(config: TopkConfig, run: Run) -> Prepared:
-    """Check options, sources, model and dictionaries, cheapest first.
-
-    Raises:
-        InputError: an input is missing or invalid.
-    """
+    """Check options, sources, model and dictionaries, cheapest first."""
     if config.dictionary:
         parse(config.dictionary)
         check_options(config)
@@ -107,7 +103,9 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
     """Run the stage, or the missing part of it, with the result of `prepare`; the corpus must exist."""
     config = config.model_copy(update=prepared.chosen)
     names = ("k", "poles", "site", "pool", "special_tokens", "activation_sample", "pilot")
-    depends_on = {name: getattr(config, name) for name in names} | identity_of(prepared.dictionaries)
+    depends_on = {name: getattr(config, name) for name in names}
+    if prepared.dictionaries:
+        depends_on |= {"site": SITE, "dictionaries": {str(own.layer): own.fingerprint for own in prepared.dictionaries}}
     if config.k_per_dataset:
         depends_on["k_per_dataset"] = config.k_per_dataset
     datasets = Datasets.chosen(config.k_per_dataset, run.require("ingest")["counts"]["sources"])
@@ -129,18 +127,15 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
     }  # fmt: skip
     notes = [f"winners so far take {size(state_bytes(neurons, args.k, poles, datasets))} of each worker's memory"]
     if prepared.dictionaries:
-        notes.append(memory_of(prepared.dictionaries))
+        matrices = ", ".join(f"{size(own.matrix_bytes)} for layer {own.layer}" for own in prepared.dictionaries)
+        notes.append(f"matrices of dictionaries take {matrices} of each worker's memory")
     if datasets.k:
         notes.insert(0, f"keep {datasets.said(job.corpus['counts']['sources'])}")
     job.stage.complete(topk_steps(config, prepared, job, args), rows, counts, notes)
 
 
 def score_args(config: TopkConfig, prepared: Prepared, datasets: Datasets, job: CorpusPass) -> ScoreArgs:
-    """Return the arguments of the workers of the pilot and the shards, after checking that there is enough space.
-
-    Raises:
-        InputError: there is not enough space.
-    """
+    """Return the arguments of the workers of the pilot and the shards, after checking that there is enough space."""
     placement, shards, args = job.placement, job.shards, job.args
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
@@ -286,7 +281,7 @@ def merged_tables(job: CorpusPass, args: ScoreArgs) -> Merging:
         activations = writing.submit(write_activations, store, args.neurons, paths, notes, fingerprint, args.sparse)
         rows = yield [merge_step(job, args, notes)]
         counts["activation_sample"], damaged_samples = activations.result()
-    damaged = {int(shard): why for row in rows or [] for shard, why in row["damaged"].items()}
+    damaged = {int(shard): why for row in rows or [] for shard, why in row.get("damaged", {}).items()}
     return counts, damaged | damaged_samples
 
 
@@ -298,21 +293,18 @@ def expected_candidates(args: ScoreArgs, sentences: int) -> float:
 
 
 def merge_step(job: CorpusPass, args: ScoreArgs, notes: Any) -> Step:
-    """Return the step that merges the shards into tables, some ranges of neurons at a time; `notes` are the shards'."""
-    neurons, datasets, tables = len(args.neurons), args.datasets, tables_of(args.datasets)
-    ranges = len(list(parts(neurons)))
-    together = ranges_together(ranges, job.stage.workers, args.k + datasets.winners, len(args.poles))
+    """Return the step that merges the shards into tables, range by range of neurons; `notes` are the shards'."""
+    neurons, datasets = len(args.neurons), args.datasets
     # Merging this much data (the activation sample aside) takes less time than the start of a pool.
     sampled = sum(len(note["sampled"]) for note in notes)
     here = job.stage.store.size(STAGES["topk"].partials) - 4 * sampled * neurons < LITTLE
     given = {
         "store": job.stage.store, "neurons": args.neurons, "shards": len(job.shards), "k": args.k, "poles": args.poles,
-        "fingerprint": args.fingerprint, "datasets": datasets,
+        "datasets": datasets,
         "largest": np.max([np.zeros(len(args.neurons.widths)), *(note["largest"] for note in notes)], axis=0),
     }  # fmt: skip
     return Step(
-        name="topk: merge", items=range_items(neurons, together, tables), outputs=merged_outputs,
-        worker=RangeMerger, args=given, here=here,
-        unit="ranges of neurons" if together == 1 else f"blocks of {together} ranges of neurons",
+        name="topk: merge", items=table_ranges(neurons), worker=RangeMerger, args=given, here=here,
+        outputs=lambda item: [range_part(table, item) for table in tables_of(datasets)], unit="ranges of neurons",
         amount=expected_candidates(args, job.sentences),
     )  # fmt: skip

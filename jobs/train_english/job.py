@@ -51,8 +51,7 @@ class TrainEnglishConfig(CheckedConfig):
         description="Folder of the pipeline to write, or to score with --evaluate-only (default: the included one)",
     )
     teacher: Path | None = Field(
-        None,
-        description="Folder of an earlier pipeline of this job: start from its weights and learn its scores too",
+        None, description="Folder of an earlier pipeline of this job: start from its weights and learn its scores too"
     )
     evaluate_only: bool = Field(False, description="Train nothing; score the pipeline in --out")
     sources: tuple[str, ...] = Field(

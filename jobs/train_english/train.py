@@ -119,11 +119,7 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
 
 
 def check_folder(out: Path) -> None:
-    """Check before the training that a pipeline can be written to a folder and replaces at most an earlier pipeline.
-
-    Raises:
-        InputError: the folder holds something else, or it cannot be made or written to.
-    """
+    """Check before the training that a pipeline can be written to a folder and replaces at most an earlier pipeline."""
     try:
         nearest = next(place for place in (out, *out.absolute().parents) if place.exists() or place.is_symlink())
         if not nearest.is_dir():
@@ -146,11 +142,7 @@ def _is_ours(meta: Path) -> bool:
 
 
 def score_shipped(config: TrainEnglishConfig) -> None:
-    """Score the pipeline in `config.out`, or the included pipeline.
-
-    Raises:
-        InputError: there is no pipeline in the folder.
-    """
+    """Score the pipeline in `config.out`, or the included pipeline."""
     folder = config.out or FOLDER
     if not (folder / "config.cfg").is_file():
         raise InputError(

@@ -31,8 +31,6 @@ class SourceSample:
         share: share of the source that was read; None if the source does not report its length.
         rows, sentences, rejects: number of rows, of usable sentences, and of rejected sentences.
         reasons: number of rejects for each reason.
-        keys: the metadata keys.
-        hashes: the hashes of the usable sentences.
         tables: the usable sentences, in blocks.
         seconds: seconds on one core for reading, splitting, cleaning and tokenizing.
     """
@@ -52,10 +50,6 @@ class SourceSample:
         """Whether all of the source was read."""
         return self.share == 1.0
 
-    def scaled(self, number: float) -> float | None:
-        """Scale a number of this sample to the complete source; None if the source's length is unknown."""
-        return number / self.share if self.share else None
-
 
 def sample_source(
     pieces: Sequence[Piece],
@@ -69,14 +63,7 @@ def sample_source(
     """Read the beginnings of some pieces, spread over the source.
 
     Args:
-        pieces: the source's pieces.
-        tokenizer, splitter: the arguments of `SentenceFilter`.
         seconds: approximate total time for reading. At least one row of each of these pieces is read.
-        text_column, on_error: the arguments of `read_piece`.
-        most_rows: maximum number of rows to read from a piece.
-
-    Raises:
-        InputError: the reader rejects the source.
     """
     sample = SourceSample()
     chosen = sorted(spread(len(pieces))[:MOST_PIECES])
@@ -126,10 +113,6 @@ def check_samples(specs: Sequence[str], samples: Sequence[SourceSample]) -> None
 
     Args:
         specs: the sources, as given to `--corpus`.
-        samples: the sample of each source.
-
-    Raises:
-        InputError: there is such a source.
     """
     whole = [i for i, sample in enumerate(samples) if sample.whole]
     rows, sentences, rejects = (

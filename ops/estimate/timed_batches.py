@@ -47,9 +47,6 @@ def seconds_of_a_sentence(
     positions, including padding, so that the lengths in the timed batches do not matter.
 
     Args:
-        sample: the sentences.
-        tokenizer, budget, lengths: the arguments of `encode_batches`.
-        read: reads a batch.
         limit: the seconds after which no further batch is read.
     """
     batches = list(length_batches(sample.n_tokens, budget, lengths))

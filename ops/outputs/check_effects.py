@@ -12,16 +12,13 @@ from ops.outputs.token_head import LinearHead, TokenHead
 from ops.outputs.written import Written, adding
 from ops.sampling import CHECKED_UNITS
 
-_LOGITS_AT_ONCE = 1 << 25  # maximum number of logits of a batch
+LOGITS_AT_ONCE = 1 << 25  # maximum number of logits of a batch
 
 
 class Checker:
     """Increases the activation of one unit after another in the same sentences, and measures the changes of the logits.
 
     Args:
-        head: the model with its head.
-        batches: the sentences, in batches.
-        pad_id: the id of the tokenizer's padding token.
         tokens: the ids of the tokens whose logits are measured, ascending.
 
     Attributes:
@@ -71,18 +68,12 @@ def direct_effect(linear: LinearHead, written: Written, unit: int, amount: float
     return found
 
 
-def batch_budget(vocabulary: int, token_budget: int) -> int:
-    """Return the maximum number of tokens in a batch whose logits are all in memory."""
-    return max(min(token_budget, _LOGITS_AT_ONCE // max(vocabulary, 1)), 1)
-
-
 def drawn_units(allowed: dict[int, Int64s], count: int, seed: int) -> list[tuple[int, int, int | None]]:
     """Draw equally many units from each layer, and pair each of them with another randomly drawn unit of its layer.
 
     Args:
         allowed: for each layer, the units that may be drawn, ascending.
         count: total number of units; if it is not a multiple of the number of layers, the first layers get one more.
-        seed: the run's seed.
 
     Returns:
         Tuples `(layer, unit, other)`, sorted; `other` is None if the layer has no second unit that may be drawn.

@@ -24,7 +24,6 @@ def token_rows(layer: int, units: Int64s, effects: Effects, std: Float64s, strin
     A unit that changes all logits equally has no rows.
 
     Args:
-        layer: the layer.
         units: the units, ascending, `[units]`.
         effects: the effects of these units for one unit of activation.
         std: the standard deviation of each unit's activations, `[units]`.
@@ -59,7 +58,6 @@ def neuron_rows(
     """Return the rows of `outputs/neurons` for some units of a layer.
 
     Args:
-        layer, units, effects, std: the arguments of `token_rows`.
         random: for each measure, its values for the layer's random directions.
         norms: the norm of the vector that each unit writes, `[units]`.
         cosines: the cosine of this vector with the unit's input weights, `[units]`; None if these are not known.
@@ -84,10 +82,8 @@ def check_row(
     """Return a row of `outputs/checks`.
 
     Args:
-        linear: the linearised head.
         written: the directions that the layer's units write.
         units: the unit whose activation was increased, and another unit of its layer, if there is one.
-        amount: the increase of the activation.
         change: the mean change of each token's logit, `[tokens]`.
         positions: number of positions over which the change was averaged.
     """

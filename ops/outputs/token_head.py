@@ -60,7 +60,6 @@ class TokenHead:
     """A model with its head, ready to run in float32.
 
     Args:
-        facts: the facts of the model.
         device, threads: the device and the number of threads that compute.
 
     Raises:

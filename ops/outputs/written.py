@@ -23,8 +23,6 @@ class Written(NamedTuple):
     """The directions that the units of one layer write.
 
     Attributes:
-        layer: the layer.
-        units: number of units.
         entry: the place at which the directions enter the head.
         writes: matrix whose rows are the directions, `[units, width]`; None if each unit is an axis of the stream.
         reads: matrix whose rows are the units' input weights, `[units, width]`; None if they are not known.

@@ -29,7 +29,6 @@ def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:
     """Return a table's Arrow schema.
 
     Args:
-        table: its name.
         keys: the metadata keys of the run's sources, which become the fields of `meta`. Without keys, it is omitted.
     """
     arrow = TABLES[table].arrow
@@ -45,7 +44,6 @@ def concatenate(table: str | pa.Schema, tables: Iterable[pa.Table]) -> pa.Table:
 
     Args:
         table: the name of the table to which the rows belong, or its schema if it is not in `TABLES`.
-        tables: the tables, all with the same columns.
 
     >>> concatenate("unscored", []).column_names
     ['sent_id', 'reason']
@@ -113,7 +111,6 @@ def activations_schema(widths: Mapping[int, int], sparse: bool = False) -> pa.Sc
     For sparse features, each layer has two lists instead: the active units in ascending order, and their values.
 
     Args:
-        widths: the number of units of each layer.
         sparse: whether units are sparse features.
     """
     layers = []

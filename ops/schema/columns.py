@@ -36,10 +36,7 @@ class Column:
     """One column of a table.
 
     Attributes:
-        name: its name.
-        type: its Arrow type.
         meaning: a short description, with the unit.
-        nullable: whether it may be null.
     """
 
     name: str
@@ -59,8 +56,6 @@ class TableSpec:
 
     Attributes:
         row: what a row is.
-        columns: its columns in order.
-        order: the columns it is sorted by.
         rows_per_group: the maximum number of rows of a row group.
     """
 

@@ -26,7 +26,6 @@ def differences(
     """Return a description of every key in which two identities differ; it is empty if they are the same.
 
     Args:
-        was, now: the previous and the current identity.
         chosen_was, chosen: the previous and the current options, which name the files that an identity stores as
             hashes.
 

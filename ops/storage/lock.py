@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pyarrow as pa
 
 from ops.clock import utc_now
@@ -23,29 +24,20 @@ DEAD_S = 30.0  # seconds without a heartbeat after which a holder on another mac
 SETTLE_S = 1.0  # seconds after which a job checks whose lock remained, if two jobs could write at the same time
 
 
-class HeldError(InputError):
-    """Raised if a running job holds the lock of a run."""
-
-
 class Lock:
     """A lock that holds a run for one job of this process, with a heartbeat every few seconds, until it is released.
 
     A holder on this machine counts as dead if its process no longer exists. A holder on another machine counts as dead
     if its lock file has not changed for `dead_s` seconds on this machine's clock. The clocks of the two machines are
     never compared.
-
-    Args:
-        store: the run's folder, which must exist.
-        work: the job's name, which is shown to other jobs.
-
-    Attributes:
-        beat_s: seconds between two heartbeats.
-        dead_s: seconds without a heartbeat after which a holder on another machine counts as dead.
     """
 
     def __init__(self, store: Store, work: str) -> None:
         self.store, self.token = store, uuid.uuid4().hex
-        self._said = {"token": self.token, "work": work, "since": utc_now(), **_this_process()}
+        self._said = {
+            "token": self.token, "work": work, "since": utc_now(), "host": socket.gethostname(), "place": _place(),
+            "pid": os.getpid(), "started": _started(os.getpid()),
+        }  # fmt: skip
         self.beat_s, self.dead_s = BEAT_S, DEAD_S
         self._beats = 0
         self._ended = threading.Event()
@@ -54,7 +46,7 @@ class Lock:
         """Take the lock, if necessary from a dead holder, and keep writing heartbeats.
 
         Raises:
-            HeldError: a running job holds the run.
+            InputError: a running job holds the run.
         """
         dead: str | None = None
         while True:
@@ -64,13 +56,13 @@ class Lock:
                     self._write()
                     break
             if _is_here(held):
-                raise HeldError(self._held_by(held))
+                raise InputError(self._held_by(held))
             dead = self._watch(held)
         if not alone:
             time.sleep(SETTLE_S)
             held = read_lock(self.store)
             if held is not None and held["token"] != self.token:
-                raise HeldError(self._held_by(held))
+                raise InputError(self._held_by(held))
         threading.Thread(target=self._keep, name="atlas-lock", daemon=True).start()
 
     def release(self) -> None:
@@ -82,15 +74,10 @@ class Lock:
                 self.store.delete(LOCK)
 
     def _watch(self, held: dict[str, Any]) -> str | None:
-        """Return a holder's token once it counts as dead, or None if the lock was released or has another holder.
-
-        Raises:
-            HeldError: the holder wrote a heartbeat.
-        """
+        """Return a holder's token once it counts as dead, or None if the lock was released or has another holder."""
         who = f"process {held['pid']} on {held['host']}"
         print(
-            f"the run is held by {who}: checking for {self.dead_s:.0f} s whether it is still running",
-            file=sys.stderr,
+            f"the run is held by {who}: checking for {self.dead_s:.0f} s whether it is still running", file=sys.stderr
         )
         until = time.monotonic() + self.dead_s
         while time.monotonic() < until:
@@ -99,7 +86,7 @@ class Lock:
             if now is None or now["token"] != held["token"]:
                 return None
             if now["beat"] != held["beat"]:
-                raise HeldError(self._held_by(held))
+                raise InputError(self._held_by(held))
         return str(held["token"])
 
     def _held_by(self, held: dict[str, Any]) -> str:
@@ -159,14 +146,10 @@ def read_lock(store: Store) -> dict[str, Any] | None:
     return held if isinstance(held, dict) and {"token", "pid", "host", "place", "beat"} <= held.keys() else None
 
 
-def _this_process() -> dict[str, Any]:
-    pid = os.getpid()
-    return {"host": socket.gethostname(), "place": _place(), "pid": pid, "started": _started(pid)}
-
-
 def _place() -> str:
     """Return a text that identifies this machine or container, since process ids are only valid within one."""
-    return " ".join([socket.gethostname(), _read("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid")])
+    space = os.readlink("/proc/self/ns/pid") if os.path.exists("/proc/self/ns/pid") else ""
+    return f"{socket.gethostname()} {psutil.boot_time():.0f} {space}"
 
 
 def _is_here(held: dict[str, Any]) -> bool:
@@ -178,43 +161,16 @@ def _is_gone(held: dict[str, Any]) -> bool:
     if not _is_here(held):
         return False
     pid = int(held["pid"])
-    return pid == os.getpid() or not _lives(pid) or _started(pid) != held.get("started")
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    # A zombie process, whose parent has not yet collected its exit status, counts as ended.
-    return _stat(pid)[:1] != ["Z"]
-
-
-def _stat(pid: int) -> list[str]:
-    # The program's name, in parentheses, may contain any characters, so fields are read after it.
-    return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return pid == os.getpid() or _started(pid) != held.get("started")
 
 
 def _started(pid: int) -> str:
-    """Return the start time of a process of this machine, which differs for a later process with the same id."""
-    fields = _stat(pid)
-    return fields[19] if len(fields) > 19 else ""
-
-
-def _read(path: str) -> str:
+    """Return the start time of a running process of this machine, which differs for a later one with the same id."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-def _link(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
+        process = psutil.Process(pid)
+        # A zombie, whose parent has not yet collected its exit status, counts as ended.
+        return "" if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"
+    except psutil.NoSuchProcess:
         return ""
 
 

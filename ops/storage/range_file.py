@@ -22,8 +22,6 @@ class SortedWriter:
     """Writes rows of numbers in segments, each sorted by the first column; only one segment is in memory at a time.
 
     Args:
-        path: the local file to write.
-        schema: the columns, all of them numeric.
         segment: number of rows that are sorted together.
     """
 
@@ -135,9 +133,7 @@ def take_rows(file: pq.ParquetFile, rows: Int64s, columns: list[str] | None = No
     """Yield the rows with these ascending indices, a row group at a time, each preceded by its slice of `rows`.
 
     Args:
-        file: an open file.
         rows: the indices of rows from 0, `[rows]`; groups that contain none of these rows are not read.
-        columns: the columns to read; None for all.
     """
     starts = group_starts(file)
     cuts = np.searchsorted(rows, starts)

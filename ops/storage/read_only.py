@@ -2,15 +2,11 @@
 
 import errno
 import os
-import shutil
 import uuid
 from collections.abc import Callable
 
 from ops.errors import InputError
 from ops.storage.store import Store
-
-# The errors of file systems that cannot create unnamed files; the folder's permissions are checked instead.
-_UNNAMED_NOT_KNOWN = (errno.EISDIR, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOENT)
 
 
 class ReadOnlyStore(Store):
@@ -31,43 +27,16 @@ class ReadOnlyStore(Store):
         self._deleted.add(name)
 
     def commit_several(self, names: dict[str, str], write: Callable[[dict[str, str]], object]) -> None:
-        """Refuse to write.
-
-        Raises:
-            RuntimeError: always.
-        """
+        """Refuse to write."""
         raise RuntimeError(f"{', '.join(names.values())}: would be written, but this store is read-only")
 
     def check_writable(self) -> None:
-        """Check whether the folder could be written or created; a folder that is not local is not checked.
-
-        Raises:
-            InputError: the folder could not be written or created.
-        """
+        """Check whether the folder could be written or created; a folder that is not local is not checked."""
         if not self.local:
             return
         folder = self.root
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
-        why = _why_not_writable(folder)
-        if why:
-            raise InputError(f"--out {self.uri}: cannot be written ({os.strerror(why)}); name a writable folder")
-
-
-def _why_not_writable(folder: str) -> int:
-    """Return the error number that creating a file in a folder would raise, or 0 for none; nothing is changed."""
-    if hasattr(os, "O_TMPFILE"):
-        try:
-            # An unnamed file does not change even the folder's modification time.
-            os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
-        except OSError as error:
-            if error.errno not in _UNNAMED_NOT_KNOWN:
-                return error.errno or errno.EACCES
-        else:
-            return 0
-    if not os.path.isdir(folder):
-        return errno.ENOTDIR
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return errno.EACCES
-    # The kernel's virtual folders, such as /proc, have no size and cannot be written.
-    return 0 if shutil.disk_usage(folder).total else errno.ENOENT
+        if not (os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)):
+            why = os.strerror(errno.EACCES if os.path.isdir(folder) else errno.ENOTDIR)
+            raise InputError(f"--out {self.uri}: cannot be written ({why}); name a writable folder")

@@ -12,8 +12,6 @@ def read_small_file(option: str, path: str, wrong: str = "cannot be read") -> st
     """Return the text of a file that an option names; a pipe is not opened, and the size is limited.
 
     Args:
-        option: the option's name for the message, such as `--config`.
-        path: a regular file in UTF-8, of at most `MOST_MB` megabytes.
         wrong: the message's words for a file that cannot be used; the reason follows.
 
     Raises:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from ops.errors import InputError, disk_full, one_line
-from ops.storage.layout import check_layout
+from ops.schema import SCHEMA_VERSION, TABLES
 from ops.storage.streams import locate
 
 FINGERPRINT = b"atlas.fingerprint"
@@ -138,7 +138,6 @@ class Store:
 
         Args:
             names: the files' names, each under a key.
-            write: builds all files at the local paths that it is given under the same keys.
         """
         if self.local:
             for name in names.values():
@@ -269,6 +268,32 @@ class Store:
             if not self.local and _CHECKSUM.search(str(error)):
                 advice = "set AWS_REQUEST_CHECKSUM_CALCULATION=when_required if the store knows no trailing checksums"
             raise InputError(f"--out {self.uri}: cannot be written ({reason}); {advice}") from error
+
+
+def check_layout(path: str, name: str, found: pa.Schema) -> None:
+    """Check that a file has no column that its table lacks, and its keys if a job of this version wrote it.
+
+    Args:
+        path: the file's full path, for the message.
+        name: its path below the run's folder, such as `topk/part-00000.parquet`; only files of tables are checked.
+
+    Raises:
+        InputError: the file belongs to another table.
+    """
+    table = name.rpartition("/")[0]
+    columns, is_ours = set(found.names), (found.metadata or {}).get(b"atlas.schema_version") == SCHEMA_VERSION.encode()
+    if table == "activations":
+        is_part = "sent_id" in columns and all(name.startswith("layer_") for name in columns - {"sent_id"})
+    elif table in TABLES:
+        spec = TABLES[table]
+        is_part = columns <= {column.name for column in spec.columns} and (not is_ours or columns >= set(spec.order))
+    else:
+        return
+    if not is_part:
+        raise InputError(
+            f"{path}: is not a part of {table}/ (its columns are {', '.join(found.names)}); restore the file, or give "
+            "the command that writes this table again with --redo"
+        )
 
 
 def _list_local(folder: str, recursive: bool, below: str = "") -> Iterator[tuple[str, int | None]]:

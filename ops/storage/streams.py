@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 from ops.errors import InputError, one_line
-from ops.storage.secrets import refuse_secrets
+from ops.storage.option_text import refuse_secrets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,9 @@ def locate(path: str) -> tuple[fs.FileSystem, str]:
     try:
         if parts := _IN_FOLDER.fullmatch(path):
             folder, name, query = parts.groups(default="")
-            system, inner = _open_folder(folder + query, _variables())
+            # Storage is configured by variables too: endpoints, credentials, proxies.
+            variables = tuple((name, value) for name, value in os.environ.items() if _VARIABLE.match(name))
+            system, inner = _open_folder(folder + query, variables)
             return system, f"{inner}/{name}"
         return cast(tuple[fs.FileSystem, str], fs.FileSystem.from_uri(_with_options(path)))
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -88,11 +90,6 @@ def _open_folder(uri: str, _: tuple[tuple[str, str], ...]) -> tuple[fs.FileSyste
 
     system, inner = fs.FileSystem.from_uri(_with_options(uri))
     return system, inner.rstrip("/")
-
-
-def _variables() -> tuple[tuple[str, str], ...]:
-    """Return the environment variables that configure storage: endpoints, credentials, proxies."""
-    return tuple((name, value) for name, value in os.environ.items() if _VARIABLE.match(name))
 
 
 def _with_options(uri: str) -> str:

@@ -209,18 +209,6 @@ def test_parts_done_again_by_two_workers_have_the_same_rows(compare_run: tuple[P
         assert pq.read_table(out / name).equals(pq.read_table(compare_run[0] / name)), name
 
 
-@pytest.mark.slow
-def test_figures_of_other_units_are_drawn_again(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(compare_run[0], out)
-    compare.JOB.run(config(out, part=("dimensions", "groups"), figure_units="0:5", figure_layer=1))
-    for name, same in (("dimensions/units", False), ("dimensions/distances", True), ("groups/maps", False)):
-        path = f"compare/figures/{name}.png"
-        assert ((out / path).read_bytes() == (compare_run[0] / path).read_bytes()) == same
-    Run(str(out)).check_files("compare/dimensions", "compare/groups", footers=True)
-    assert Run(str(out)).require("compare/groups")["config"]["figure_layer"] == 1
-
-
 def test_what_was_found_is_printed_with_its_nulls_on_a_narrow_terminal(
     compare_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,9 +80,8 @@ def test_wrong_values_are_named(argv: list[str], named: str) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("limit: true", "limit is True, true or false in YAML"),
+        ("limit: true", "limit 'true': should be a whole number"),
         ("workers: yes", "workers 'yes': should be a whole number or auto"),
-        ("corpus: [a.txt, false]", "corpus is ['a.txt', False]"),
         ("limit: 1:30", "limit '1:30': should be a whole number"),
         ("k: 5\nk: 6", "k is given twice"),
         ("shard-size: 5\nshard_size: 5", "shard_size is given twice"),
@@ -131,14 +130,12 @@ def test_an_empty_value_is_refused(
     assert capsys.readouterr().err == said
 
 
-def test_a_file_is_read_as_yaml_1_2(tmp_path: Path) -> None:
+def test_values_in_a_file_are_read_as_on_a_command_line(tmp_path: Path) -> None:
     """YAML 1.1 read 010 as 8, 1:30 as 90 seconds, and yes and no as true and false."""
     file = tmp_path / "run.yaml"
-    file.write_text(
-        "limit: 010\nk: 0x10\nseed: 0o10\nnear_dedup: 8e-1\nredo: yes\ncorpus: [no, 1:30, 2026-01-02, '7']\n"
-    )
+    file.write_text("limit: 010\nk: 16\nnear_dedup: 8e-1\nredo: yes\ncorpus: [no, 1:30, 2026-01-02, 7]\n")
     found = read("--config", str(file))
-    assert (found.limit, found.k, found.seed, found.near_dedup, found.redo) == (10, 16, 8, 0.8, True)
+    assert (found.limit, found.k, found.near_dedup, found.redo) == (10, 16, 0.8, True)
     assert found.corpus == ("no", "1:30", "2026-01-02", "7")
     file.write_text("neuron: 1:7\n")
     assert parse(ShowConfig, "show", "About.", ["--config", str(file)]).neuron == "1:7"

@@ -16,7 +16,7 @@ from jobs.meaning.job import MeaningConfig
 from jobs.run_folder.publish import under
 from jobs.run_folder.run import Run
 from jobs.show import job as show
-from jobs.show import read
+from jobs.show import printing
 from jobs.show.job import ShowConfig
 from ops.errors import InputError
 from ops.meaning.words import split_words
@@ -220,7 +220,7 @@ def test_show_prints_a_word(whole: Path, capsys: pytest.CaptureFixture[str]) -> 
     contexts = [r for r in pq.read_table(whole / "meaning/contexts").to_pylist() if r["ppmi"] > 0]
     word = max(contexts, key=lambda r: r["count"])["word"]
     own = sorted((r for r in contexts if r["word"] == word), key=lambda r: -r["ppmi"])
-    facts, _ = read.word(Run(str(whole), create=False), ShowConfig(out=str(whole), word=word.upper(), rows=3))
+    facts, _ = printing.word(Run(str(whole), create=False), ShowConfig(out=str(whole), word=word.upper(), rows=3))
     assert facts["word"] == word
     assert [c["ppmi"] for c in facts["contexts"]] == [c["ppmi"] for c in own[:3]]
     assert list(facts["neighbours"]) == SPACES

@@ -13,7 +13,6 @@ import pytest
 from jobs.finetune import job as finetune
 from jobs.run_folder.run import Run
 from jobs.stage.checks import model_of_topk
-from jobs.stage.title import title_of
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError
@@ -74,7 +73,7 @@ def test_another_seed_is_refused_by_its_number(scored: Path, model: Path, source
 def test_what_reads_the_run_finds_the_model_that_was_drawn(scored: Path, model: Path, tmp_path: Path) -> None:
     record = Run(str(scored), create=False)
     title = f"{model.name}, random weights (seed {SEED})"
-    assert title_of(record) == model_of_topk(record).title == title
+    assert record.title == model_of_topk(record).title == title
     assert model_of_topk(record, f"random:{model}") == model_of_topk(record)
     moved = shutil.copytree(model, tmp_path / "moved")
     assert model_of_topk(record, f"random:{moved}").seed == SEED

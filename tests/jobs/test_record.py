@@ -253,18 +253,6 @@ def test_a_folder_of_others_is_no_run(tmp_path: Path) -> None:
             Run(str(tmp_path / name))
 
 
-def test_a_stage_that_became_a_part_of_tokens_is_forgotten(tmp_path: Path) -> None:
-    begun(tmp_path, "ingest")
-    record = json.loads((tmp_path / "run.json").read_text())
-    record["stages"]["tokens/negatives"] = record["stages"]["ingest"]
-    (tmp_path / "run.json").write_text(json.dumps(record))
-    assert list(Run(str(tmp_path)).record["stages"]) == ["ingest"]
-    record["stages"]["tokens/others"] = record["stages"]["ingest"]
-    (tmp_path / "run.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match="is damaged"):
-        Run(str(tmp_path))
-
-
 @pytest.fixture
 def config(tmp_path: Path) -> StageConfig:
     return StageConfig(out=str(tmp_path))

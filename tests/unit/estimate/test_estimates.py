@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ops.errors import InputError
 from ops.estimate import source_sample, timed_batches
-from ops.estimate.selection import expected_selected
 from ops.estimate.source_sample import sample_source
 from ops.estimate.timed_batches import Sentences, seconds_of_a_sentence, spread
 from ops.model.tokenizer import Tokenizer, Tokens
+from ops.sampling import expected_selected
 from ops.sources.pieces import pieces
 from ops.sources.spec import parse_source
 
@@ -107,7 +107,7 @@ def test_the_beginnings_of_some_pieces_stand_for_the_source(tmp_path: Path) -> N
     source = parse_source(lines(tmp_path, [f"{i}.jsonl" for i in range(9)], 400))
     sample = sample_source(pieces(source), TOKENIZER, None, 100.0, most_rows=60)
     assert sample.rows == 60 * source_sample.MOST_PIECES
-    assert sample.scaled(sample.sentences) == pytest.approx(3_600, rel=0.05)
+    assert sample.sentences / (sample.share or 1.0) == pytest.approx(3_600, rel=0.05)
     assert not sample.whole
 
 
@@ -118,7 +118,7 @@ def test_a_source_of_no_known_length_says_so_and_a_broken_one_is_named(
     source = parse_source(lines(tmp_path, ["a.jsonl"], 100))
     sample = sample_source(pieces(source), TOKENIZER, None, 100.0)
     assert sample.share is None
-    assert sample.scaled(sample.sentences) is None
+    assert sample.share is None
     (tmp_path / "a.jsonl").write_text('{"text": "A line that is whole."}\n{"text": "half a li\n')
     with pytest.raises(InputError, match=r"a\.jsonl: line 2"):
         sample_source(pieces(parse_source(str(tmp_path / "a.jsonl"))), TOKENIZER, None, 100.0)

@@ -1,7 +1,7 @@
 import pytest
 
 from ops.errors import InputError
-from ops.storage.secrets import refuse_secrets
+from ops.storage.option_text import refuse_secrets
 from ops.storage.store import Store
 
 SECRET = {
