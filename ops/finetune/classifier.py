@@ -1,6 +1,9 @@
 """A document classifier: dropout and one linear layer on a transformer's [CLS] state or mean state."""
 
 import json
+import shutil
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer
 from ops.model.transformers_calls import naming, quiet_transformers
 from ops.model.weights import require_finite
+from ops.storage.store import Store
 
 WEIGHTS, NAMES = "classifier.safetensors", "classifier.json"
 
@@ -82,6 +86,14 @@ def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], fold
     save_file({"weight": model.linear.weight.data.cpu(), "bias": model.linear.bias.data.cpu()}, folder / WEIGHTS)
     text = json.dumps({"labels": names, "uses_cls": model.uses_cls}, ensure_ascii=False, indent=2)
     (folder / NAMES).write_text(text + "\n", encoding="utf-8")
+
+
+def commit_classifier(store: Store, table: str, model: Classifier, facts: ModelFacts, labels: list[str]) -> None:
+    """Commit a classifier's files, as `save_classifier` saves them, to a folder of a run."""
+    with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
+        save_classifier(model, facts, labels, Path(scratch))
+        for path in sorted(Path(scratch).iterdir()):
+            store.commit(f"{table}/{path.name}", partial(shutil.copyfile, path))
 
 
 def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:

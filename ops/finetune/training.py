@@ -4,6 +4,7 @@ The result does not depend on the division of the training by checkpoints.
 """
 
 import math
+import tarfile
 import tempfile
 import time
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from ops.arrays import Float32s
 from ops.errors import InputError
@@ -21,6 +22,7 @@ from ops.model.batches import pad
 from ops.model.tokenizer import Tokens
 from ops.model.transformers_calls import quiet_transformers
 from ops.model.weights import not_finite
+from ops.storage.store import Store
 
 _TEST_BATCH = 32
 
@@ -77,14 +79,7 @@ def diverged(learning_rate: float, what: str) -> InputError:
 
 
 class ClassifierTraining:
-    """A training that runs a number of steps at a time, each time from the previous checkpoint.
-
-    Args:
-        model: the classifier.
-        train, test: the documents of each side.
-        options: the training options.
-        pad_id: the id of the padding token.
-    """
+    """A training that runs a number of steps at a time, each time from the previous checkpoint."""
 
     def __init__(
         self, model: Classifier, train: list[Example], test: list[Example], options: TrainingOptions, pad_id: int
@@ -117,9 +112,7 @@ class ClassifierTraining:
             self.trainer = Trainer(
                 model=model, args=arguments, train_dataset=train, data_collator=self.collate, callbacks=[self.until]
             )
-        for callback in list(self.trainer.callback_handler.callbacks):
-            if type(callback).__name__ in ("PrinterCallback", "ProgressCallback"):
-                self.trainer.remove_callback(callback)
+        self.trainer.remove_callback(PrinterCallback)
 
     def collate(self, examples: list[Example]) -> dict[str, torch.Tensor]:
         """Return documents as a batch of token ids, the mask of real tokens, and labels."""
@@ -178,6 +171,23 @@ class ClassifierTraining:
         if not np.isfinite(scores).all():
             raise diverged(self.options.learning_rate, "a score of a test document")
         return scores
+
+
+def pack(folder: Path, path: str) -> None:
+    """Write the files of a checkpoint's folder into one file."""
+    with tarfile.open(path, "w") as tar:
+        for file in sorted(folder.iterdir()):
+            tar.add(file, file.name)
+
+
+def unpack(store: Store, name: str, folder: Path) -> Path:
+    """Extract the files that `pack` stored in one file into a folder, and return the folder."""
+    with (
+        store.filesystem.open_input_stream(store.path(name), compression=None) as stream,
+        tarfile.open(fileobj=stream, mode="r|") as tar,
+    ):
+        tar.extractall(folder, filter="data")
+    return folder
 
 
 def segments(documents: int, batch_size: int, epochs: int, steps: int) -> list[tuple[int, int]]:
