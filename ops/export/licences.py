@@ -1,6 +1,5 @@
 """The terms of the sentences: known terms of named sources, terms that the user gives, and a default for the rest."""
 
-import re
 from typing import Any
 
 from ops.errors import InputError
@@ -19,18 +18,6 @@ TERMS = {
     "reuters": "research only (Reuters Ltd., Carnegie Group)",
     "gutenberg": "public domain in the USA",
 }
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,40}")
-
-
-def check_licence(name: str) -> None:
-    """Refuse a text that cannot be a licence's name on the hub.
-
-    Raises:
-        InputError: the text cannot be a licence's name.
-    """
-    if not _NAME.fullmatch(name):
-        raise InputError(f"--license {name}: is not a licence name of the hub, such as cc-by-4.0")
 
 
 def source_terms(sources: list[dict[str, Any]], given: dict[str, str]) -> list[dict[str, str]]:
@@ -59,11 +46,7 @@ def source_terms(sources: list[dict[str, Any]], given: dict[str, str]) -> list[d
 
 
 def parse_terms(given: tuple[str, ...]) -> dict[str, str]:
-    """Return the terms of each data set from texts of the form NAME=TERMS.
-
-    Raises:
-        InputError: a text contains no =, or nothing on one side of it.
-    """
+    """Return the terms of each data set from texts of the form NAME=TERMS, or raise an InputError for another form."""
     found = {}
     for one in given:
         name, _, terms = one.partition("=")
