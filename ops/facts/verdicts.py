@@ -92,9 +92,7 @@ def said_of_explanations(verdicts: list[str]) -> str:
 def said_where(row: Row, known: list[str]) -> str:
     """Return in words in which data sets the explanation of a neuron and pole holds.
 
-    Args:
-        row: a row of audit/neurons/.
-        known: the data sets in which it has enough winners.
+    `known` are the data sets in which it has enough winners. The row is one of audit/neurons/.
 
     >>> row = {"verdict": "global", "ported": 2, "holds_in": ["books", "news"], "found_in": ["news"]}
     >>> said_where(row, ["books", "news", "tweets"])
@@ -150,11 +148,7 @@ def said_measure(row: Row, column: str, name: str) -> str:
 
 
 def said_lifts(literal: Row) -> str:
-    """Return a literal's lift in each data set, in words.
-
-    Args:
-        literal: a row of audit/patterns/.
-    """
+    """Return a literal's lift in each data set, in words, from its row of audit/patterns/."""
     ends = ("log_lifts", "log_lifts_low", "log_lifts_high")
     said = []
     for name, *logs in zip(literal["dataset_names"], *(literal[end] for end in ends), strict=True):
@@ -166,9 +160,7 @@ def said_lifts(literal: Row) -> str:
 def said_of_run(facts: Row, nothing: list[str]) -> list[str]:
     """Return what an audit found over all neurons in sentences, the most important first.
 
-    Args:
-        facts: the numbers that `ops.facts.audit_findings.read_audit_findings` describes.
-        nothing: the data sets whose own cards gain too little.
+    `nothing` are the data sets whose own cards gain too little (`ops.facts.audit_findings.read_audit_findings`).
     """
     explained, datasets, verdicts = facts["explained"], len(facts["datasets"]), facts["verdicts"]
     if not explained:

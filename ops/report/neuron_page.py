@@ -7,7 +7,7 @@ import numpy as np
 from ops.arrays import Float32s, Int64s
 from ops.facts.examples import read_pattern
 from ops.facts.findings import said_lift, winners_with
-from ops.facts.neuron_facts import COMPARED, NeuronFacts, first_without_hubs
+from ops.facts.neuron_facts import NeuronFacts, first_without_hubs
 from ops.facts.neuron_lists import kind_of, literals, measured, peaks
 from ops.facts.rows import Row, Rows
 from ops.facts.text import short_percent
@@ -59,20 +59,16 @@ def _pole(facts: NeuronFacts) -> Row:
         "datasets": len({winner["dataset"] for winner in winners}),
         "negatives": [_shaded(row, None) | {"lead": 0, "is_hub": False} for row in facts.hard_negatives],
         "scale": _scale(winners),
-        # Words of topics are counted in the listed winners only, so that they are left out here.
-        "shared_words": [row for row in facts.shared_words if row["q_value"] is not None],
-        "findings": [_described(row, is_collapsed) | {"winners": _ranks(facts, row)} for row in findings],
+        "findings": [
+            _described(row, is_collapsed)
+            | {"winners": [winners[at]["rank"] for at in sorted(winners_with(row, facts.winners, facts.options))]}
+            for row in findings
+        ],
         "avoids": [_described(row, is_collapsed) for row in facts.avoids[:FINDINGS]],
         "profiles": _profiles(facts.profiles),
         "lists": [*literals(facts), measured("What sets them apart", findings, facts.n_winners), *peaks(facts)],
         "peaks": {name: facts.sure_peaks(name) for name in ("peak_word", "peak_tag")},
     }
-
-
-def _ranks(facts: NeuronFacts, finding: Row) -> list[int]:
-    later = winners_with(finding, facts.winners[COMPARED:], facts.options)
-    places = facts.holds(finding) | {COMPARED + place for place in later}
-    return [facts.winners[place]["rank"] for place in sorted(places)]
 
 
 def _scale(winners: Rows) -> float:

@@ -1,6 +1,6 @@
 """Lay out what a contrast found."""
 
-from ops.facts.contrasts import Row
+from ops.facts.rows import Row
 from ops.facts.text import wrap
 from ops.show.listing import lay_out_listings
 
