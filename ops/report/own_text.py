@@ -15,11 +15,8 @@ def with_own_text(facts: Row) -> Row:
 def with_own_winner(pole: Row, facts: Row) -> Row:
     """Return the variables for a pole of a neuron's page, with the reader's text in its place among the winners.
 
-    It comes before the first winner of a lower rank, or after all winners that are not folded.
-
-    Args:
-        pole: the variables.
-        facts: the facts of the text, as `Responder.place` returns them.
+    It comes before the first winner of a lower rank, or after all winners that are not folded. The facts of the text
+    are those of `Responder.place`.
     """
     row = facts["poles"][pole["pole"]]
     own = row | _shaded(facts, row) | {"is_own": True, "text": facts["text"], "lead": 0, "is_hub": False}

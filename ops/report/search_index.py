@@ -40,7 +40,6 @@ def search_index(
     `kind` and `person` are those of `jobs.show --find`.
 
     Args:
-        evidence: rows with `COLUMNS`.
         neurons: all neurons with each of their poles, in the order in which they are listed without a phrase.
         known: for neurons and poles, what is known of `text`, `verdict`, `across` and `auc`.
         pages: layer and unit of the neurons that have a page.

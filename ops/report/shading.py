@@ -14,11 +14,7 @@ class Piece(NamedTuple):
 def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None) -> list[Piece]:
     """Return a text split into consecutive pieces, each of which belongs to one token or to none.
 
-    Args:
-        text: the sentence.
-        tokens: the sentence's row of `token_activations/`; None if it has none.
-        peak: the span of the peak word; None if there is none.
-
+    `tokens` is the sentence's row of `token_activations/`, and `peak` the span of the peak word, if there are any.
     Tokens that share characters, such as an emoji's bytes, form one piece, with the value of largest absolute size. The
     ends of the peak word also split pieces.
 
