@@ -20,11 +20,11 @@ from ops.facts.contrasts import read_contrasts
 from ops.facts.listing import Listing
 from ops.facts.query import parse_query
 from ops.facts.search import Searcher, found_listing
-from ops.show.contrast import lay_out_contrasts
 from ops.show.listing import lay_out_listings
 from ops.show.side_jobs import (
     head_listings,
     lay_out_audit,
+    lay_out_contrasts,
     mixing_ratios,
     position_listings,
     read_head,
