@@ -39,7 +39,7 @@ from ops.finetune.documents import (
     split_documents,
 )
 from ops.finetune.tables import epoch_row, label_table, majority_accuracy, quality, training_figure
-from ops.finetune.training import ClassifierTraining, Example, TrainingOptions, pack, segments, unpack
+from ops.finetune.training import ClassifierTraining, Example, pack, segments, unpack
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
@@ -157,8 +157,10 @@ class TrainingArgs:
         config = self.config
         set_numerics(self.device, config.threads)
         model = new_classifier(self.facts, tokenizer, len(self.names), config.dropout, config.seed)
-        options = TrainingOptions(config.epochs, config.batch_size, config.learning_rate, config.seed, self.device)
-        return ClassifierTraining(model, train, test, options, tokenizer.pad_id)
+        return ClassifierTraining(
+            model, train, test, tokenizer.pad_id, epochs=config.epochs, batch_size=config.batch_size,
+            learning_rate=config.learning_rate, seed=config.seed, device=self.device,
+        )  # fmt: skip
 
     def seconds(self, run: DryRun) -> float | None:
         """Return the seconds of the complete training, from a few steps that are timed, for `--dry-run`."""
@@ -166,7 +168,7 @@ class TrainingArgs:
             return None
         texts = join_sentences(read_sentences(self.store, set(list(self.labels)[:TIMED])))
         tokenizer = self.tokenizer()
-        examples = [Example(tokens, 0) for tokens in tokenizer.encode(list(texts.values()))]
+        examples = [(tokens, 0) for tokens in tokenizer.encode(list(texts.values()))]
         step_s = self.training(tokenizer, examples, examples).step_seconds(run.timed_s)
         # A test document costs a third of a training document, since it needs no backward pass.
         tests = self.config.epochs * (len(self.labels) - self.expected) / self.config.batch_size / 3
@@ -268,7 +270,7 @@ class Trainer:
         for side, column in ((TRAIN, "taught"), (TEST, "label")):
             labels = pc.index_in(table[column], pa.array(args.names)).to_pylist()
             documents = zip(tokens, labels, sides, strict=True)
-            examples[side] = [Example(document, label) for document, label, of in documents if of == side]
+            examples[side] = [(document, label) for document, label, of in documents if of == side]
         self.training = args.training(tokenizer, examples[TRAIN], examples[TEST])
         self.stops = [(0, 0), *args.segments(len(examples[TRAIN]))]
         self.trained: dict[int, pa.Table] = {}

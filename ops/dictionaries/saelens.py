@@ -10,15 +10,7 @@ import torch
 from ops.dictionaries.conversion import Program, convert
 from ops.dictionaries.description import Asked, Description, Kind, Normalization
 from ops.dictionaries.own_readers import CONFIG, WEIGHTS
-from ops.dictionaries.tensor_files import (
-    Shape,
-    Tensors,
-    as_json,
-    check_finite,
-    check_size,
-    setting,
-    sha256_of,
-)
+from ops.dictionaries.tensor_files import Shape, Tensors, as_json, check_finite, check_size, setting, sha256_of
 from ops.errors import one_line
 from ops.model.sites import HookPoint, Place
 

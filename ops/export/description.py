@@ -9,11 +9,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ops.errors import counted, visible
 from ops.export.winners import Side
+from ops.facts.rows import Row
 from ops.model.names import model_title, without_place
 from ops.schema import TABLES
 from ops.topk.unit_names import UnitNames, unit_names
 
-Row = dict[str, Any]
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\|`*_[]"} | {"<": "&lt;", ">": "&gt;"})
 
 

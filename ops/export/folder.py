@@ -15,16 +15,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ops.errors import InputError, disk_full, one_line, visible
+from ops.facts.rows import Row
 from ops.schema import TOOL
 from ops.storage.store import Store
 
 MANIFEST, CARD, PROVENANCE = "export.json", "README.md", "provenance.json"
 SHOWN = 3  # maximum number of names in a message
 
-Row = dict[str, Any]
 Write = Callable[[str], None]
 
 

@@ -23,11 +23,10 @@ from ops.arrays import Float32s, Int32s
 from ops.export.description import UnitsDescription
 from ops.export.places import places_of, source_name
 from ops.export.winners import NEGATIVES, SIGN, TABLE, Side, WinnersReader
+from ops.facts.rows import Row
 from ops.facts.text import interval
 from ops.model.names import RANDOM, SAMPLE, SAMPLE_NAME, original_name
 from ops.outputs.names import PROMOTED, with_spaces
-
-Row = dict[str, Any]
 
 BATCH_UNITS = 256  # number of units in a batch file
 OWNER = "Neuron Atlas"

@@ -12,7 +12,7 @@ from ops.facts.examples import matched_words, peak_word, spans_of_findings, span
 from ops.facts.findings import LEAST_COUNT, avoidances, findings, winners_with
 from ops.facts.rows import POLE, Pair, Row, Rows, any_of, grouped
 from ops.facts.run_facts import RunFacts, better_pole
-from ops.facts.strongest import KINDS, shared_words, strongest
+from ops.facts.strongest import shared_words
 from ops.facts.verdicts import said_where
 from ops.outputs.names import SIDES
 
@@ -63,7 +63,6 @@ class NeuronFacts:
         findings, avoids: see `ops.facts.findings`.
         shared_words: see `ops.facts.strongest`.
         outputs: the tokens that it promotes and suppresses by side, or None.
-        prefers: what winners prefer, by kind (see `ops.facts.strongest`).
         nearest: its rows of compare/neighbours/ by rank.
         contrasts: what it separates, one text for each contrast in which it ranks (`ops.facts.contrasts`).
         patterns, profiles: its rows of these tables.
@@ -91,7 +90,6 @@ class NeuronFacts:
     findings: Rows
     shared_words: Rows
     outputs: dict[str, Rows] | None
-    prefers: dict[str, Rows]
     avoids: Rows
     nearest: Rows
     contrasts: list[str]
@@ -104,25 +102,19 @@ class NeuronFacts:
         return [p for p in self.peaks if p["property"] == name and p["g2"] > 0 and p["count"] >= LEAST_COUNT]
 
     def with_examples(self, rows: int | None) -> "NeuronFacts":
-        """Return the facts with `matches` of the winners, and an `example` of each finding and preferred pattern.
+        """Return the facts with `matches` of the winners, and an `example` of each finding.
 
         `matches` are the spans of the words of the first findings (see `ops.facts.examples`). An example has
         `sent_id`, `rank`, `text`, and the `spans` of the characters that match.
 
         Args:
-            rows: the number of winners that are not hubs, and of examples of each kind; None for all.
+            rows: the number of winners that are not hubs, and of examples; None for all.
         """
-        findings, *preferred_rows = (
-            [row | self._example(row) if i < (rows or len(some)) else row for i, row in enumerate(some)]
-            for some in (self.findings, *(self.prefers[kind] for kind in KINDS))
-        )
+        some = len(self.findings) if rows is None else rows
+        findings = [row | self._example(row) for row in self.findings[:some]] + self.findings[some:]
         matched = [w | {"matches": spans_of_findings(w, self.findings, self.options)} for w in self.winners]
-        return replace(
-            self,
-            findings=findings,
-            prefers=self.prefers | dict(zip(KINDS, preferred_rows, strict=True)),
-            winners=matched if rows is None else first_without_hubs(matched, rows),
-        )
+        winners = matched if rows is None else first_without_hubs(matched, rows)
+        return replace(self, findings=findings, winners=winners)
 
     def _example(self, finding: Row) -> Row:
         for sentence in self.winners if "pattern" in finding else ():
@@ -241,7 +233,6 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         findings=findings(patterns, profiles, terms, compared),
         shared_words=shared_words(profiles, run.winners),
         outputs=outputs,
-        prefers=strongest(patterns, profiles, True),
         avoids=avoidances(patterns, profiles),
         nearest=sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
         contrasts=said_of_unit(tables["contrast/units"]),

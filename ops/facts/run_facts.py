@@ -91,12 +91,7 @@ class RunFacts:
         layer, unit = neuron
         if self.has(layer, unit):
             return neuron
-        layers = self.units.layers
-        known = f"run from {layers[0]} to {layers[-1]}"
-        if layers[-1] - layers[0] + 1 != len(layers):
-            known = f"are {', '.join(map(str, layers))}"
-        last = max(self.units.widths) - 1
-        raise InputError(f"{flag} {layer}:{unit}: there is no such neuron; layers {known}, units from 0 to {last}")
+        raise InputError(f"{flag} {layer}:{unit}: there is no such neuron; {self.units.known()}")
 
     @cached_property
     def scores(self) -> pa.Table:
@@ -133,24 +128,16 @@ class RunFacts:
 
 
 def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Sequence[Row]) -> str:
-    """Return the better explained pole of a neuron: one with a rule first, then by F1, excess and score.
+    """Return the better explained pole of a neuron, by its rows of these tables.
 
-    Args:
-        poles: the poles that the run kept, at least one.
-        explanations, scores: the neuron's rows of these tables, empty if the run has none.
+    One with a rule comes first, then the order is by F1, excess and score.
     """
     by_pole, scored = ({row["pole"]: row for row in rows} for rows in (explanations, scores))
 
     def worth(pole: str) -> tuple[Any, ...]:
         explanation, score = by_pole.get(pole, {}), scored.get(pole, {})
-        excess = score.get("auc_excess")
+        excess, f1 = score.get("auc_excess"), explanation.get("f1") or 0.0
         above = float("-inf") if excess is None else excess
-        return (
-            explanation.get("verdict") == RULE,
-            explanation.get("f1") or 0.0,
-            above,
-            score.get("auc") or 0.0,
-            pole == "top",
-        )
+        return explanation.get("verdict") == RULE, f1, above, score.get("auc") or 0.0, pole == "top"
 
     return max(poles, key=worth)

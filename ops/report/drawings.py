@@ -84,21 +84,6 @@ def draw_tree(pattern: str) -> Row:
     return {"nodes": nodes, "edges": edges, "width": right, "height": max(node["y"] for node in nodes) + 8}
 
 
-class Mark(NamedTuple):
-    """One data set's lift: its short and full name, its line's centre `y`, and the positions of dot and interval.
-
-    `x` is None if the lift is not known. `is_above` says whether the complete interval is above 1.
-    """
-
-    name: str
-    whole: str
-    y: int
-    x: float | None
-    low: float
-    high: float
-    is_above: bool
-
-
 def lift_strips(literals: Sequence[Row]) -> Row:
     """Return the `strips` of a neuron and pole's rows of audit/patterns/, with one axis.
 
@@ -125,13 +110,16 @@ def lift_strips(literals: Sequence[Row]) -> Row:
 
 
 def _strip(row: Row, place: Callable[[float], float]) -> Row:
+    """Return a literal's row with a mark for each data set: the centre `y` of its line, and its dot and interval.
+
+    `x` is None if the lift is not known. `is_above` says whether the complete interval is above 1.
+    """
     marks = []
     columns = (row[name] for name in ("dataset_names", "log_lifts", "log_lifts_low", "log_lifts_high"))
     for number, (name, value, low, high) in enumerate(zip(*columns, strict=True)):
-        y = LINE * number + LINE // 2
-        if value is None:
-            marks.append(Mark(shorten(name, LETTERS), name, y, None, 0.0, 0.0, False))
-            continue
-        low, high = (value if end is None else end for end in (low, high))
-        marks.append(Mark(shorten(name, LETTERS), name, y, place(value), place(low), place(high), low > 0))
+        mark = {"name": shorten(name, LETTERS), "whole": name, "y": LINE * number + LINE // 2, "x": None}
+        if value is not None:
+            low, high = (value if end is None else end for end in (low, high))
+            mark |= {"x": place(value), "low": place(low), "high": place(high), "is_above": low > 0}
+        marks.append(mark)
     return row | {"marks": marks, "height": LINE * len(marks) + FOOT, "said": said_lifts(row)}

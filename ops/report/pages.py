@@ -78,11 +78,7 @@ def tint(value: float | None, scale: float) -> str:
 
 
 _ENVIRONMENT = Environment(
-    loader=FileSystemLoader(FOLDER),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
+    loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 _ENVIRONMENT.globals["CAUTION"] = CAUTION
 _ENVIRONMENT.filters |= {

@@ -26,10 +26,7 @@ LISTED = (
 
 
 def search_index(
-    evidence: pa.Table,
-    neurons: Sequence[Key],
-    known: Mapping[Key, Row],
-    pages: Collection[tuple[int, int]],
+    evidence: pa.Table, neurons: Sequence[Key], known: Mapping[Key, Row], pages: Collection[tuple[int, int]]
 ) -> str:
     """Return the index as a script that sets `atlasIndex` to base64 of gzip of JSON, a third of the JSON's size.
 

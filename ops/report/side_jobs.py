@@ -173,11 +173,7 @@ SIDE_JOBS = {
         "masked words, translations, and neighbours by short codes. majority and shuffled show chance. If 0 is between "
         "the ends of a difference's interval, no difference is shown. atlas show --word WORD prints a word's "
         "neighbours in every space.",
-        {
-            "meaning/analogies": _analogies,
-            "meaning/sentences": _next_sentences,
-            "meaning/translations": _translations,
-        },
+        {"meaning/analogies": _analogies, "meaning/sentences": _next_sentences, "meaning/translations": _translations},
     ),
     "compare": SideJob(
         "Layers, neurons and models compared with each other: compare",

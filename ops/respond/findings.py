@@ -1,14 +1,13 @@
 """What is said about each text: how unusual it is, its most unusual units with their explanations, and their peaks."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s
-from ops.facts.rows import POLE, Key, key_of
+from ops.facts.rows import POLE, Key, Row, Rows, key_of
 from ops.model.activations import Scorer
 from ops.model.batches import Lengths
 from ops.respond.common import Common
@@ -19,9 +18,6 @@ from ops.respond.texts import OwnText
 from ops.sentences.word_spans import words_of_tokens
 from ops.tokens.read_tokens import read_tokens
 from ops.tokens.winners import Winners
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 
 def with_explanations(corpus: Corpus, rows: Rows) -> Rows:

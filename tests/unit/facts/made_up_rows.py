@@ -55,7 +55,7 @@ def neuron_facts(**more: Any) -> NeuronFacts:
     values: Row = {name: [] for name in (*lists, "patterns", "profiles")}
     values |= dict.fromkeys(("dictionary", "explanation", "audit", "other_pole", "score", "dataset", "outputs"))
     values |= {"layer": 3, "unit": 17, "pole": "top", "n_winners": WINNERS, "called": "neuron", "neuron": {}}
-    values |= {"is_silent": False, "is_mined": True, "prefers": {}, "options": {}}
+    values |= {"is_silent": False, "is_mined": True, "options": {}}
     return NeuronFacts(**values | more)
 
 
