@@ -4,8 +4,6 @@ from ops.facts.rows import Row
 from ops.facts.text import number
 from ops.report.shading import shade
 
-MOST = 0.9999  # a larger share is nearly all
-
 
 def with_own_text(facts: Row) -> Row:
     """Return the facts of a text with the shaded `pieces` of the text, and their `scale`, in each row of a unit."""
@@ -20,23 +18,12 @@ def with_own_winner(pole: Row, facts: Row) -> Row:
     """
     row = facts["poles"][pole["pole"]]
     own = row | _shaded(facts, row) | {"is_own": True, "text": facts["text"], "lead": 0, "is_hub": False}
-    own["said"] = ("above " if pole["pole"] == "top" else "below ") + _part(row["beyond"])
+    own["said"] = ("above " if pole["pole"] == "top" else "below ") + number(row["beyond"], ".2f %") + " of the corpus"
     rank = f", and would be winner {row['rank']:,} of {pole['n_winners']:,}" if row["rank"] else ""
     first = pole["winners"][: pole["first"]]
     place = next((i for i, w in enumerate(first) if row["rank"] and w["rank"] >= row["rank"]), len(first))
     winners = [*first[:place], own, *first[place:], *pole["winners"][pole["first"] :]]
     return pole | {"winners": winners, "first": len(first) + 1, "own_said": own["said"] + rank}
-
-
-def _part(share: float) -> str:
-    """Return a share of the corpus in words.
-
-    >>> _part(0.4567), _part(0.99934), _part(0.9999999)
-    ('45.7 % of the corpus', '99.93 % of the corpus', 'nearly all of the corpus')
-    """
-    if not MOST > share > 1 - MOST:
-        return "nearly all of the corpus" if share > MOST else "nearly none of the corpus"
-    return number(share, ".1f %" if 0.01 < share < 0.99 else ".2f %") + " of the corpus"
 
 
 def _shaded(facts: Row, row: Row) -> Row:
