@@ -35,8 +35,7 @@ class Delphi:
     """The files of an export, and the functions that write them.
 
     Attributes:
-        reader: the reader of the winners.
-        tokenizer: the run's tokenizer.
+        reader, tokenizer: the reader of the winners, and the run's tokenizer.
         place: for each layer, the site, or the place that its dictionary reads.
         context: number of tokens in a row.
         config: the entries of `config.json` other than sizes.

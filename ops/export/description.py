@@ -20,10 +20,7 @@ _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\|`*_[]"} | {"<": "&l
 def provenance_of(run: Row, stages: Iterable[str], tables: Iterable[str]) -> Row:
     """Return an export's description of its run: versions, model, stages and tables, without paths of the machine.
 
-    Args:
-        run: the content of run.json.
-        stages: the stages to describe, all of them complete.
-        tables: the tables of these stages; figures and tables that the run does not have are left out.
+    The stages are complete, and the tables theirs; figures and tables that the run does not have are left out.
     """
     kept = ("started", "finished", "seconds", "fingerprint", "identity", "counts")
     files = {name: run["tables"].get(name) for name in tables if name in TABLES or name == "activations"}

@@ -23,9 +23,8 @@ TERMS = {
 def source_terms(sources: list[dict[str, Any]], given: dict[str, str]) -> list[dict[str, str]]:
     """Return the `dataset`, `source` and `terms` of each source.
 
-    Args:
-        sources: the entries of a run's corpus, each with `source`, as --corpus named it, and `dataset`.
-        given: the user's terms by the data set's name, which take precedence over the terms known here.
+    The sources are entries of a run's corpus, each with `source`, as --corpus named it, and `dataset`. The user's terms
+    are `given` by the data set's name, and take precedence over the terms known here.
 
     Raises:
         InputError: terms are given for a data set that the run does not have.

@@ -79,10 +79,8 @@ def times(row: Row) -> str:
 def winners_with(row: Row, sentences: Sequence[Row], options: Row) -> frozenset[int]:
     """Return the positions of the sentences that have a finding.
 
-    Args:
-        row: the finding.
-        sentences: rows of `sentences/` (`words`, `tags`, `tree`, `dataset`, and `meta` if there is any).
-        options: the options of `mine`.
+    These are rows of `sentences/` (`words`, `tags`, `tree`, `dataset`, and `meta` if there is any). The options are
+    those of `mine`.
     """
     if row["kind"] == "form":
         return sentences_with(row["name"], row["text"], sentences)
@@ -124,9 +122,7 @@ def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
 def measured_class(term: Row, winners: int, others: int) -> Row:
     """Return how many of the winners have a class of words, a row of explanation_terms/, and its association.
 
-    Args:
-        term: the row.
-        winners, others: the number of winners, and of other sentences in the corpus.
+    `winners` and `others` are the numbers of winners, and of other sentences in the corpus.
     """
     count, elsewhere = round(term["share"] * winners), round((term["baseline_share"] or 0.0) * others)
     own = measures(count, winners, elsewhere, others)

@@ -106,9 +106,7 @@ class NeuronFacts:
 
         `matches` are the spans of the words of the first findings (see `ops.facts.examples`). An example has
         `sent_id`, `rank`, `text`, and the `spans` of the characters that match.
-
-        Args:
-            rows: the number of winners that are not hubs, and of examples; None for all.
+        `rows` is the number of winners that are not hubs, and of examples; None for all.
         """
         some = len(self.findings) if rows is None else rows
         findings = [row | self._example(row) for row in self.findings[:some]] + self.findings[some:]

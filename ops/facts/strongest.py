@@ -20,15 +20,10 @@ LIFT_UNSURE = 5.0  # the least lift of such a word
 def strongest(patterns: Rows, profiles: Rows, is_preferred: bool) -> dict[str, Rows]:
     """Return what winners have more often, or less often, than the baseline (q below 0.05), the strongest first.
 
-    Args:
-        patterns, profiles: one neuron and pole's rows of these tables.
-        is_preferred: whether to return what winners have more often.
-
-    Returns:
-        Rows by kind: `word`, `tag`, `subtree`, and `value` for the values of all properties. Each row has `name` (kind
-        or property), `text`, `count`, and `lift_low` and `lift_high`, the 95 % interval of its lift. If several
-        properties have one value for the same sentences (a data set and its domain), they share a row, and `same_as`
-        names the others.
+    The rows of one neuron and pole are returned by kind: `word`, `tag`, `subtree`, and `value` for the values of all
+    properties. Each row has `name` (kind or property), `text`, `count`, and `lift_low` and `lift_high`, the 95 %
+    interval of its lift. If several properties have one value for the same sentences (a data set and its domain), they
+    share a row, and `same_as` names the others.
     """
     found: dict[str, Rows] = {kind: [] for kind in (*KINDS, "value")}
     for row in patterns:

@@ -47,9 +47,10 @@ def evidence(explanation: Row) -> str:
     if explanation["f1"] is None:
         return str(explanation["verdict"])
     ends = interval(explanation["f1_low"], explanation["f1_high"], ".3f")
-    known = [(title, explanation[name]) for name, title in _CONTROLS.items() if explanation[name] is not None]
-    controls = f" vs {', '.join(f'{title} {value:.3f}' for title, value in known)}" if known else ""
-    return f"{explanation['verdict']}. Held-out F1 {explanation['f1']:.3f}{ends}{controls}"
+    known = {title: explanation[name] for name, title in _CONTROLS.items() if explanation[name] is not None}
+    controls = ", ".join(f"{title} {number(value, '.3f')}" for title, value in known.items())
+    said = f"{explanation['verdict']}. Held-out F1 {number(explanation['f1'], '.3f')}{ends}"
+    return f"{said} vs {controls}" if controls else said
 
 
 def said_of_explanations(verdicts: list[str]) -> str:

@@ -39,8 +39,7 @@ class Site:
     """The pages of a run, rendered from its current tables.
 
     Args:
-        facts: what is known about the run; its stage ingest must be complete too.
-        run: the content of run.json.
+        facts, run: what is known about the run, whose stage ingest must be complete too, and its run.json.
         written: when the pages or their tables were written.
         winners: number of winners that a neuron's page lists for each pole.
         served: whether pages are rendered on request, so that every neuron has one.
