@@ -58,19 +58,6 @@ def avoidances(patterns: Rows, profiles: Rows) -> Rows:
     return _fold(_one_list(strongest(patterns, profiles, False), _winners(patterns, profiles)), None)
 
 
-def said_lift(row: Row) -> str:
-    """Return a finding's lift in words, or its counts if no other sentence in the corpus has it.
-
-    >>> said_lift({"lift": 12.3, "baseline_share": 0.01, "count": 5, "n": 9})
-    '12.3'
-    >>> said_lift({"lift": 90.0, "baseline_share": 0.0, "count": 5, "n": 5})
-    '5 of 5, none in the corpus'
-    """
-    if row["baseline_share"] == 0 and row["count"]:
-        return f"{row['count']:,} of {row['n']:,}, none in the corpus"
-    return lift(row["lift"])
-
-
 def times(row: Row) -> str:
     """Return a finding's lift, or that no other sentence in the corpus has it."""
     return "no other" if row["baseline_share"] == 0 else lift(row["lift"])

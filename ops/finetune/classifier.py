@@ -38,7 +38,7 @@ class Classifier(nn.Module):
 
     def __init__(self, encoder: nn.Module, width: int, labels: int, dropout: float, uses_cls: bool) -> None:
         super().__init__()
-        self.encoder, self.uses_cls, self.pool = encoder, uses_cls, pool_of(uses_cls)
+        self.encoder, self.uses_cls, self.pool = encoder, uses_cls, "cls" if uses_cls else "mean"
         self.dropout, self.linear = nn.Dropout(dropout), nn.Linear(width, labels)
 
     def forward(
@@ -55,11 +55,6 @@ class Classifier(nn.Module):
         if labels is None:
             return {"logits": logits}
         return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
-
-
-def pool_of(uses_cls: bool) -> str:
-    """Return the pooling with which a classifier reads a model's states."""
-    return "cls" if uses_cls else "mean"
 
 
 def new_classifier(facts: ModelFacts, tokenizer: Tokenizer, labels: int, dropout: float, seed: int) -> Classifier:
@@ -118,4 +113,4 @@ def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
     linear.load_state_dict(tensors)
     with naming(facts.name):
         require_finite(linear)
-    return linear.eval().requires_grad_(False), list(told["labels"]), pool_of(bool(told["uses_cls"]))
+    return linear.eval().requires_grad_(False), list(told["labels"]), "cls" if told["uses_cls"] else "mean"

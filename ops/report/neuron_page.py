@@ -6,11 +6,11 @@ import numpy as np
 
 from ops.arrays import Float32s, Int64s
 from ops.facts.examples import read_pattern
-from ops.facts.findings import said_lift, winners_with
+from ops.facts.findings import winners_with
 from ops.facts.neuron_facts import NeuronFacts, first_without_hubs
 from ops.facts.neuron_lists import kind_of, literals, measured, peaks
 from ops.facts.rows import Row, Rows
-from ops.facts.text import short_percent
+from ops.facts.text import lift, short_percent
 from ops.forms.forms import NAMES
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree, lift_strips
@@ -110,9 +110,9 @@ def _described(row: Row, is_collapsed: bool) -> Row:
 
 def _said(row: Row) -> str:
     if row["baseline_share"] == 0 and row["count"]:
-        return said_lift(row)
+        return f"{row['count']:,} of {row['n']:,}, none in the corpus"
     share = "" if row["baseline_share"] is None else f", {short_percent(row['baseline_share'])} of the corpus"
-    times = "" if row["g2"] < 0 else f": {said_lift(row)} times"
+    times = "" if row["g2"] < 0 else f": {lift(row['lift'])} times"
     return f"{row['count']:,} of {row['n']:,}{share}{times}"
 
 

@@ -16,9 +16,9 @@ from ops.facts.text import plain
 from ops.model.names import model_title, without_place
 from ops.report.neuron_page import neuron_context, quantile_samples
 from ops.report.overview import map_data
-from ops.report.own_text import with_own_winner
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.search_index import COLUMNS, LISTED, search_index
+from ops.report.shading import with_own_winner
 from ops.report.side_jobs import SIDE_JOBS
 from ops.report.side_pages import figures, side_context, side_jobs
 from ops.schema import layer_columns
