@@ -33,7 +33,7 @@ class Transfers:
     def ratios(self) -> Float64s:
         """Return the transfer of each pair, `[from, to]`. NaN: the diagonal, and where own cards gain too little."""
         known = (self.below >= LEAST_GAIN * max(self.neurons, 1)) & ~np.eye(len(self.names), dtype=np.bool_)
-        return np.divide(self.above, self.below, out=np.full(known.shape, np.nan), where=known)
+        return np.asarray(np.divide(self.above, self.below, out=np.full(known.shape, np.nan), where=known))
 
     def overall(self) -> float | None:
         """Return the transfer over all pairs, as a ratio of sums. None if own cards gain nothing."""
@@ -49,7 +49,7 @@ class Transfers:
                 if i != j and whole in names and whole == other.rpartition(_HALF)[0]:
                     sums[:, names.index(whole)] += self.above[i, j], self.below[i, j]
         known = sums[1] >= LEAST_GAIN * max(self.neurons, 1)
-        return np.divide(sums[0], sums[1], out=np.full(len(names), np.nan), where=known)
+        return np.asarray(np.divide(sums[0], sums[1], out=np.full(len(names), np.nan), where=known))
 
     def mean_gains(self) -> Float64s:
         """Return the mean gain of each data set's own cards, over neurons and the other data sets, `[names]`."""
