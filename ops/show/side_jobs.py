@@ -109,10 +109,13 @@ def mixing_ratios(ratios: list[Row]) -> Listing:
     )
 
 
-def read_positions(store: Store) -> list[Rows]:
+def read_positions(store: Store) -> tuple[Rows, Rows, Rows]:
     """Return the rows of `positions/similarity`, `positions/perplexity` and `positions/labels`, [] without any."""
     names = ("positions/similarity", "positions/perplexity", "positions/labels")
-    return [read_table(store, name).to_pylist() if store.table_files(name) else [] for name in names]
+    similarity, perplexity, labels = (
+        read_table(store, name).to_pylist() if store.table_files(name) else [] for name in names
+    )
+    return similarity, perplexity, labels
 
 
 def position_listings(similarity: Rows, perplexity: Rows, labels: Rows, order: list[str]) -> list[Listing]:
