@@ -7,8 +7,8 @@ from threading import BoundedSemaphore
 from jobs.respond.steps import Responder
 from jobs.run_folder.run import RunReader
 from ops.errors import InputError
-from ops.report.own_text import with_own_text
 from ops.report.served_pages import Page, Pages
+from ops.report.shading import with_own_text
 from ops.respond.said import legend, said_of_text
 
 MOST_CHARACTERS = 2_000

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, vstack
 
 from jobs.engine.item import Item
+from jobs.engine.under_way import counting
 from jobs.stage.dictionaries import ScorerArgs
 from jobs.stage.outputs import Noted, Output, partial_file, read_partial, read_partials
 from jobs.stage.step import Made
@@ -90,7 +91,7 @@ class BlockScorer:
             texts, n_tokens = rows["text"].to_pylist(), rows["n_tokens"].to_numpy()
         places = np.arange(len(texts))
         batches = encode_batches(places, texts, n_tokens, self.tokenizer, args.token_budget, args.lengths)
-        values, reasons = score_batches(self.scorer, batches, len(texts))
+        values, reasons = score_batches(self.scorer, counting(batches), len(texts))
         made = {}
         for layer in args.neurons.layers:
             own = values[:, slice(*args.neurons.span(layer))]

@@ -17,6 +17,7 @@ from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from jobs.engine.item import Item, Worker, works_in_two_parts
+from jobs.engine.under_way import item_told_by
 from ops.errors import InputError, disk_full, one_line
 
 ATTEMPTS = 5
@@ -24,10 +25,11 @@ PATIENCE_S = 30.0  # seconds to wait for the count of attempts, without which th
 
 
 class AttemptCounter:
-    """Counts the unfinished attempts at each item; lives as long as the driver."""
+    """Counts the unfinished attempts at each item and its finished sentences; lives as long as the driver."""
 
     def __init__(self) -> None:
         self.begun: Counter[str] = Counter()
+        self.sentences: dict[str, int] = {}
 
     def begin(self, name: str, again: bool) -> int:
         """Return the number of attempts, including the attempt that begins now, which is counted if it is the first.
@@ -43,6 +45,15 @@ class AttemptCounter:
     def end(self, name: str) -> None:
         """Stop counting the last attempt, because the item is done; another item that ends its task may repeat it."""
         self.begun[name] -= 1
+        self.sentences.pop(name, None)
+
+    def tell(self, name: str, sentences: int) -> None:
+        """Note how many sentences of an unfinished item are done."""
+        self.sentences[name] = sentences
+
+    def under_way(self) -> int:
+        """Return how many sentences are done in unfinished items."""
+        return sum(self.sentences.values())
 
 
 _counters: dict[str, Any] = {}
@@ -62,6 +73,14 @@ def attempt_counter() -> Any:
         counter: Any = ray.remote(AttemptCounter)
         _counters[job] = counter.options(num_cpus=0, scheduling_strategy=here).remote()
     return _counters[job]
+
+
+def ask_under_way(counter: Any) -> int:
+    """Return how many sentences of unfinished items a counter knows; 0 if it does not answer."""
+    try:
+        return int(ray.get(counter.under_way.remote(), timeout=PATIENCE_S))
+    except (RayError, RuntimeError, ValueError):
+        return 0
 
 
 def end_after_gpu_error(error: RuntimeError, name: str) -> None:
@@ -119,9 +138,11 @@ class ItemWorker:
                 held.enter_context(self.last_part)
                 if self._attempt(name, again=True) > ATTEMPTS:
                     return {"given_up": name}
+            counted = f"{self.call}: {name}"
             try:
-                row = self._done(name, item, prepared, None if alone else held)
-                self.attempts.end.remote(f"{self.call}: {name}")
+                with item_told_by(lambda sentences: self.attempts.tell.remote(counted, sentences)):
+                    row = self._done(name, item, prepared, None if alone else held)
+                self.attempts.end.remote(counted)
                 return row
             except InputError as error:
                 return {"input_error": str(error)}

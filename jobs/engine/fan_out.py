@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.engine.connect import available_bytes, connect, on_cluster, one_thread_a_worker, stays_here
 from jobs.engine.item import Item, Worker, works_in_two_parts
 from jobs.engine.machines import cores_for, kinds_to_come, machines_up
+from jobs.engine.under_way import item_here
 from ops.errors import DiskFullError, InputError
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def fan_out(
         worker = make(**args)
 
         def work(item: Item) -> Item:
-            return worker(item, prepare(item) if prepare else None)
+            with item_here(name_item(item)):
+                return worker(item, prepare(item) if prepare else None)
 
         if most == 1:
             yield from map(work, items)

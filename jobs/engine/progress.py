@@ -5,6 +5,7 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -28,6 +29,7 @@ class Progress:
         done: the number of items that were finished before this start.
         work: what is counted inside the items (`sentences`), and their total number, finished items included; the
             number is None if it is unknown.
+        under_way: returns how many of the things counted in `work` are done in unfinished items.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Progress:
         done: int = 0,
         work: tuple[str, int | None] | None = None,
         every: float = EVERY_S,
+        under_way: Callable[[], int] = int,
     ) -> None:
         self.stage, self.items, self.unit, self.done, self.work = stage, items, unit, done, work
         self.earlier = done
@@ -45,7 +48,7 @@ class Progress:
         self.started = self.written = time.monotonic()
         self.last: str | None = None  # time at which the last item was finished
         self.said = -math.inf  # time at which the last line was printed to a log
-        self.every = every
+        self.every, self.under_way = every, under_way
         self.over = threading.Event()
         self.ticks = threading.Thread(target=self._tick, daemon=True)
         self.bar: tqdm | None = None
@@ -86,8 +89,7 @@ class Progress:
             self.bar.set_postfix_str(self._rate_and_left(), refresh=False)
             self.bar.update()
         elif self.done < self.items and time.monotonic() - self.said >= self.every:
-            self.said = time.monotonic()
-            say(_listed(self._counts(), self._rate_and_left()))
+            self._say(_listed(self._counts(), self._rate_and_left()))
 
     def is_due(self) -> bool:
         """Tell whether run.json must be written now, and note that it is: at the first item, then regularly."""
@@ -112,21 +114,33 @@ class Progress:
         }
 
     def _tick(self) -> None:
+        # Print something too before the first item is done and between two slow items.
         while not self.over.wait(self.every if self.bar is None else 1.0):
+            inside = self.under_way() if self.work else 0
             if self.bar is not None:
-                self.bar.refresh()
-            elif self.done == self.earlier:
+                self.bar.set_postfix_str(self._rate_and_left(inside))
+            elif inside and time.monotonic() - self.said >= self.every:
+                self._say(_listed(self._counts(), self._rate_and_left(inside)))
+            elif not inside and self.done == self.earlier:
                 say(f"{self._counts()}, waiting for the first, {duration(self._seconds())}")
 
-    def _rate_and_left(self) -> str:
-        """Return in words the rate and the time left, if they are known, from the sentences done or else the items."""
+    def _say(self, line: str) -> None:
+        self.said = time.monotonic()
+        say(line)
+
+    def _rate_and_left(self, inside: int = 0) -> str:
+        """Return in words the rate and the time left, if they are known.
+
+        The time left is estimated from the sentences done, `inside` of them in unfinished items, or else from the
+        finished items.
+        """
         done, of = float(self.done - self.earlier), float(self.items - self.earlier)
-        if self.work and self.work[1] and self.counted:
-            done, of = self.counted, self.work[1] * of / self.items
+        if self.work and self.work[1] and self.counted + inside:
+            done, of = self.counted + inside, self.work[1] * of / self.items
         seconds, left = self._seconds(), ""
         if done and (done >= LEAST_SHARE * of or seconds >= LEAST_S):
             left = f"about {duration(max(of / done - 1, 0.0) * seconds)} left"
-        return _listed(self._rate(), left)
+        return _listed(self._rate(inside), left)
 
     def _seconds(self) -> float:
         return max(time.monotonic() - self.started, 1e-9)
@@ -134,10 +148,11 @@ class Progress:
     def _counts(self) -> str:
         return f"{self.stage}: {self.done:,} of {self.items:,} {self.unit}"
 
-    def _rate(self) -> str:
-        if not self.work or not self.counted:
+    def _rate(self, inside: int = 0) -> str:
+        done = self.counted + inside
+        if not self.work or not done:
             return ""
-        return f"{self.counted:,} {self.work[0]}, {self.counted / self._seconds():,.0f} a second"
+        return f"{done:,} {self.work[0]}, {done / self._seconds():,.0f} a second"
 
 
 def _listed(*parts: str) -> str:

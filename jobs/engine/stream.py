@@ -15,9 +15,10 @@ from ray.data.block import BlockMetadata
 from ray.data.context import AutoscalingConfig
 from ray.exceptions import RayError, RayTaskError
 
-from jobs.engine.actor import ATTEMPTS, ItemWorker, attempt_counter, worker_of_process
+from jobs.engine.actor import ATTEMPTS, ItemWorker, ask_under_way, attempt_counter, worker_of_process
 from jobs.engine.item import EngineError, Item, NamedItem, Worker
 from jobs.engine.machines import MachineWait, Resources
+from jobs.engine.under_way import items_elsewhere
 from jobs.engine.watch import GOES_ON, Watch
 from ops.errors import one_line
 
@@ -80,7 +81,8 @@ def stream(name: str, dataset: Dataset, needs: Sequence[Resources]) -> Iterator[
     """
     # Ray uses this name in file names.
     dataset.set_name(name.replace("/", "-"))
-    with MachineWait(name, needs), Watch() as watch:
+    counter = attempt_counter()
+    with items_elsewhere(lambda: ask_under_way(counter)), MachineWait(name, needs), Watch() as watch:
         try:
             for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 yield from map(_row, batch.column("row").drop_null().to_pylist())  # type: ignore[union-attr]

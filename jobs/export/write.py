@@ -1,5 +1,6 @@
 """Writes an export's folder, uploads it if requested, and prints where it is."""
 
+import re
 import sys
 from collections.abc import Collection
 from typing import Any
@@ -11,15 +12,15 @@ from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
 from jobs.stage.checks import recorded_model
 from jobs.stage.units import check_units
-from ops.errors import InputError, counted
+from ops.errors import InputError, counted, one_line
 from ops.export.card import write_card
 from ops.export.delphi import Delphi
 from ops.export.description import Description, UnitsDescription, provenance_of
 from ops.export.folder import Export, check_earlier, check_folder, copies, write_export
-from ops.export.licences import check_licence, parse_terms, source_terms
-from ops.export.neuronpedia import Neuronpedia, check_label, model_identifier
+from ops.export.licences import parse_terms, source_terms
+from ops.export.neuronpedia import Neuronpedia, model_identifier
 from ops.export.places import hub_name, places_of
-from ops.export.push import check_access, check_name, push
+from ops.export.push import check_access, push
 from ops.export.winners import WinnersReader
 from ops.model.tokenizer import Tokenizer
 from ops.storage.open_tables import OpenTables
@@ -37,6 +38,16 @@ _OPTIONS_OF = {
     "creator_id": ("neuronpedia",),
     "context": ("delphi",),
 }
+_LABEL = r"[A-Za-z0-9_-]{1,100}", "expected up to 100 letters, digits, - and _, such as gpt2-small"
+# The form of a value, and what is said of any other; `..` and `--` would not be names on the hub.
+_FORMS = {
+    "push": (
+        r"(?!.*(?:\.\.|--))[\w.-]{1,96}/[\w.-]{1,96}",
+        "expected ORG/NAME, in letters, digits, -, _ and .",
+    ),
+    "license": (r"[a-z0-9][a-z0-9.+-]{0,40}", "is not a licence name of the hub, such as cc-by-4.0"),
+    **dict.fromkeys(("name", "model_id", "creator_id"), _LABEL),
+}
 READ = ("ingest", "topk", "annotate", "tokens")
 # The stages that each format reads if they are complete.
 ALSO = {"neuronpedia": ("explain", "outputs", "compare/neighbours"), "delphi": ()}
@@ -47,12 +58,9 @@ def export(config: ExportConfig) -> None:
     check_options(config)
     given = parse_terms(config.source_license)
     if config.push:
-        check_name(config.push)
         check_access(config.push)
     run = Run(config.out, create=False)
     run.require("topk")
-    if config.license:
-        check_licence(config.license)
     terms = source_terms(run.require("ingest")["counts"]["sources"], given)
     folder, place = check_folder(config.to, run.store), f"--to {config.to}"
     wanted = (dataset_folder if config.format == HUB else written)(config, run, terms)
@@ -76,6 +84,10 @@ def check_options(config: ExportConfig) -> None:
         if config.format not in formats and getattr(config, name) != ExportConfig.model_fields[name].default:
             flag = name.replace("_", "-")
             raise InputError(f"--{flag}: is an option of --format {' and '.join(formats)}; leave it out")
+    for name, (form, expected) in _FORMS.items():
+        value = getattr(config, name)
+        if value != ExportConfig.model_fields[name].default and not re.fullmatch(form, value, re.ASCII):
+            raise InputError(f"--{name.replace('_', '-')} {one_line(value, 60)}: {expected}")
     if config.private and not config.push:
         raise InputError("--private: requires --push; give that too, or leave it out")
 
@@ -132,8 +144,6 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
 def neuronpedia(config: ExportConfig, run: Run, reader: WinnersReader, about: UnitsDescription) -> Neuronpedia:
     """Return the files for Neuronpedia."""
     identifier = config.model_id or model_identifier(run.record["model"]["name"])
-    for flag, label in (("--model-id", identifier), ("--name", config.name), ("--creator-id", config.creator_id)):
-        check_label(flag, label)
     return Neuronpedia(reader, about, identifier=identifier, name=config.name, creator=config.creator_id)
 
 

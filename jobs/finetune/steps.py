@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jobs.engine.connect import has_gpus
 from jobs.engine.item import Item
@@ -25,24 +26,20 @@ from jobs.stage.step import Made, Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
-from ops.finetune.checkpoint import commit_classifier, pack, unpack
-from ops.finetune.classifier import new_classifier
+from ops.finetune.classifier import commit_classifier, new_classifier
 from ops.finetune.documents import (
     TEST,
     TRAIN,
-    Choice,
     Key,
     choose_documents,
     join_sentences,
-    numbered,
     read_labelled,
     read_sentences,
     side_rows,
     split_documents,
 )
-from ops.finetune.figures import training_figure
-from ops.finetune.tables import epoch_row, label_table, majority_accuracy, quality
-from ops.finetune.training import ClassifierTraining, Example, TrainingOptions, segments
+from ops.finetune.tables import epoch_row, label_table, majority_accuracy, quality, training_figure
+from ops.finetune.training import ClassifierTraining, Example, pack, segments, unpack
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
@@ -65,7 +62,7 @@ def finetune(config: FinetuneConfig, run: Run) -> None:
     check(config, facts)
     ingest_where_named(config, run, {"--label": config.label})
     require_corpus(config, tokenizer, run)
-    choice = choose(config, run)
+    labels, left_out = choose(config, run)
     device = "cuda" if config.device == "cuda" or (config.device == "auto" and has_gpus()) else "cpu"
     depends_on = {name: getattr(config, name) for name in DEPENDS_ON}
     depends_on |= {"drop_label": list(config.drop_label), "model": facts.fingerprint, "device": device}
@@ -76,7 +73,7 @@ def finetune(config: FinetuneConfig, run: Run) -> None:
     )  # fmt: skip
     if stage is None:
         return
-    args = TrainingArgs(store=stage.store, facts=facts, labels=choice.labels, config=config, device=device)
+    args = TrainingArgs(store=stage.store, facts=facts, labels=labels, config=config, device=device)
     rows = {SIDES[TRAIN].table: args.expected, SIDES[TEST].table: len(args.labels) - args.expected}
     rows |= {EPOCHS.table: config.epochs, LABELS.table: len(args.names)}
     notes = ["split the labelled documents of the corpus in two, and train on them"]
@@ -86,7 +83,7 @@ def finetune(config: FinetuneConfig, run: Run) -> None:
             f"train for {counted(config.epochs, 'epoch')} of about {counted(args.expected, 'document')}; "
             "the new model, as large as --model, is not counted below",
         ]
-    steps = finetune_steps(stage, args, choice.left_out)
+    steps = finetune_steps(stage, args, left_out)
     counts = stage.complete(steps, rows, {"train": args.expected}, notes)
     if counts is not None:
         print(
@@ -107,19 +104,19 @@ def check(config: FinetuneConfig, facts: ModelFacts) -> None:
         )
 
 
-def choose(config: FinetuneConfig, run: RunReader) -> Choice:
-    """Return data set, document and label of the chosen documents; empty if there is no corpus yet.
+def choose(config: FinetuneConfig, run: RunReader) -> tuple[dict[Key, str], dict[str, int]]:
+    """Return the labels of the chosen documents, and what is left out by reason; empty if there is no corpus yet.
 
     Raises:
         InputError: a classifier cannot learn their labels.
     """
     if run.is_expected("ingest"):
-        return Choice({}, {})
+        return {}, {}
     labelled = read_labelled(run.store, config.label)
-    choice = choose_documents(
+    labels, left_out = choose_documents(
         labelled, config.label, config.drop_label, config.min_documents, config.documents, config.split_seed
     )
-    return Choice(choice.labels, {**choice.left_out, "sentences without a label": labelled.without})
+    return labels, {**left_out, "sentences without a label": labelled.without}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,8 +153,10 @@ class TrainingArgs:
         config = self.config
         set_numerics(self.device, config.threads)
         model = new_classifier(self.facts, tokenizer, len(self.names), config.dropout, config.seed)
-        options = TrainingOptions(config.epochs, config.batch_size, config.learning_rate, config.seed, self.device)
-        return ClassifierTraining(model, train, test, options, tokenizer.pad_id)
+        return ClassifierTraining(
+            model, train, test, tokenizer.pad_id, epochs=config.epochs, batch_size=config.batch_size,
+            learning_rate=config.learning_rate, seed=config.seed, device=self.device,
+        )  # fmt: skip
 
     def seconds(self, run: DryRun) -> float | None:
         """Return the seconds of the complete training, from a few steps that are timed, for `--dry-run`."""
@@ -165,7 +164,7 @@ class TrainingArgs:
             return None
         texts = join_sentences(read_sentences(self.store, set(list(self.labels)[:TIMED])))
         tokenizer = self.tokenizer()
-        examples = [Example(tokens, 0) for tokens in tokenizer.encode(list(texts.values()))]
+        examples = [(tokens, 0) for tokens in tokenizer.encode(list(texts.values()))]
         step_s = self.training(tokenizer, examples, examples).step_seconds(run.timed_s)
         # A test document costs a third of a training document, since it needs no backward pass.
         tests = self.config.epochs * (len(self.labels) - self.expected) / self.config.batch_size / 3
@@ -182,7 +181,7 @@ def finetune_steps(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -
     ]  # fmt: skip
     documents = read_partial(stage.store, DOCUMENTS)
     is_train = np.array(documents["side"].to_pylist()) == TRAIN
-    labels, taught = (numbered(documents[name].to_pylist(), args.names) for name in ("label", "taught"))
+    labels, taught = (pc.index_in(documents[name], pa.array(args.names)).to_numpy() for name in ("label", "taught"))
     train, test = taught[is_train], labels[~is_train]
     yield [train_step(args, len(train))]
     majority = majority_accuracy(train, test)
@@ -262,9 +261,9 @@ class Trainer:
         self.cut = sum(document.cut > 0 for document in tokens)
         examples: dict[str, list[Example]] = {}
         for side, column in ((TRAIN, "taught"), (TEST, "label")):
-            labels = numbered(table[column].to_pylist(), args.names).tolist()
+            labels = pc.index_in(table[column], pa.array(args.names)).to_pylist()
             documents = zip(tokens, labels, sides, strict=True)
-            examples[side] = [Example(document, label) for document, label, of in documents if of == side]
+            examples[side] = [(document, label) for document, label, of in documents if of == side]
         self.training = args.training(tokenizer, examples[TRAIN], examples[TEST])
         self.stops = [(0, 0), *args.segments(len(examples[TRAIN]))]
         self.trained: dict[int, pa.Table] = {}

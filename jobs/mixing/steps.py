@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from jobs.engine.item import Item
+from jobs.engine.under_way import counting
 from jobs.ingest.steps import ingest_where_named
 from jobs.mixing.job import MixingConfig
 from jobs.run_folder.run import Run
@@ -135,7 +136,7 @@ class MixingWorker:
         """Measure one shard."""
         args, number = self.args, item["shard"]
         sentences, batches = shard_sequences(item, args, self.reader) if prepared is None else prepared
-        result = measure_shard(self.scorer, self.classes, iter(batches), args.per_token)
+        result = measure_shard(self.scorer, self.classes, counting(iter(batches)), args.per_token)
         whole = item["sentences"]
         if sum(sentences.values()) != whole or result.scored + len(result.unscored) != len(sentences):
             raise RuntimeError(

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.engine.machines import asked_for_gpus
+from jobs.engine.under_way import counting
 from jobs.ingest.steps import ingest_where_named
 from jobs.positions.job import PositionsConfig
 from jobs.run_folder.run import Run
@@ -240,7 +241,7 @@ class PositionsWorker:
         """Measure one shard."""
         whole = item["sentences"]
         texts = batches(self.args, self.encoder, item) if prepared is None else iter(prepared)
-        result = self.scorer.measure_shard(texts, item["sample"])
+        result = self.scorer.measure_shard(counting(texts), item["sample"])
         if result.scored + len(result.unscored) != whole:
             raise RuntimeError(
                 f"positions: shard {item['shard']} has {whole} sentences; "

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from jobs.engine.item import Item
+from jobs.engine.under_way import counting
 from jobs.ingest.steps import ingest_where_named
 from jobs.options.configs import without_ingest
 from jobs.psi.job import PsiConfig
@@ -239,7 +240,7 @@ class GroupReader:
         batches = group_batches(self.args, item, lambda: self.tokenizer) if prepared is None else iter(prepared)
         columns, pad_id = len(self.reader.layers) * len(VALUES) * self.reader.heads, self.tokenizer.pad_id
         sums = GroupedSums(self.vocabulary, columns, torch.device(self.args.device))
-        unscored = [i for ids, tokens in batches for i in self.reader.add(ids, tokens, pad_id, sums)]
+        unscored = [i for ids, tokens in counting(batches) for i in self.reader.add(ids, tokens, pad_id, sums)]
         moments = sums.result()
         notes = {"sentences": item["sentences"], "unscored": sorted(unscored), "tokens": int(moments.count.sum())}
         return {shard_file(CONTEXTUAL, item["shard"]): Noted(write_arrays(**vars(moments)), notes)}

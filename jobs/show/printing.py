@@ -28,12 +28,12 @@ from ops.facts.rows import name_of
 from ops.facts.run_facts import RunFacts
 from ops.facts.search import Searcher, found_listing
 from ops.show.best import lay_out_best, read_best, with_words
-from ops.show.contrast import lay_out_contrasts
 from ops.show.listing import lay_out_listings
 from ops.show.neuron import SCREEN, lay_out_neuron
 from ops.show.side_jobs import (
     head_listings,
     lay_out_audit,
+    lay_out_contrasts,
     mixing_ratios,
     position_listings,
     read_head,

@@ -10,6 +10,7 @@ from jobs.engine.connect import pool_size
 from jobs.engine.fan_out import fan_out
 from jobs.engine.item import Item
 from jobs.engine.progress import Progress
+from jobs.engine.under_way import sentences_under_way
 from jobs.options.configs import StageConfig
 from jobs.run_folder.publish import clear
 from jobs.run_folder.run import Run
@@ -99,7 +100,9 @@ class Stage:
         rows = []
         todo = self.missing(step)
         done = len(step.items) - len(todo)
-        with Progress(step.name, len(step.items), step.unit, done, step.work) as progress:
+        with Progress(
+            step.name, len(step.items), step.unit, done, step.work, under_way=sentences_under_way
+        ) as progress:
             for row in self._spread(step, todo):
                 rows.append(row)
                 progress.add(row.get("sentences", 0))

@@ -17,4 +17,4 @@ def read_facts(run: RunReader) -> RunFacts:
     for stage in REQUIRED:
         run.require(stage)
     run.check_files(*REQUIRED, *filter(run.complete, OPTIONAL), only=TABLES_READ)
-    return RunFacts.of(run.store, run.record)
+    return RunFacts(run.store, run.record)

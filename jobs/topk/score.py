@@ -12,6 +12,7 @@ import pyarrow as pa
 import torch
 
 from jobs.engine.item import Item
+from jobs.engine.under_way import counting
 from jobs.stage.dictionaries import ScorerArgs
 from jobs.stage.outputs import Written, partial_file, shard_file
 from jobs.stage.ranges import range_part
@@ -196,7 +197,9 @@ class ShardWorker:
         began = time.time()
         batches = shard_batches(item, self.args, lambda: self.tokenizer) if prepared is None else iter(prepared)
         first, stop = item["span"]
-        result = self.shards.run((first, stop), batches, np.array(item["sample"], np.int64), self.newer_bounds)
+        result = self.shards.run(
+            (first, stop), counting(batches), np.array(item["sample"], np.int64), self.newer_bounds
+        )
         lost = sum(len(ids) for ids in result.unscored.values())
         if result.scored + lost != stop - first:
             raise RuntimeError(

@@ -7,6 +7,8 @@ Some details differ from sae-lens 6.54.12:
   not transposed, and it reads the module after which its folder is named.
 - The factor by which Llama Scope multiplies its input is folded into the weights.
 - Qwen-Scope and cross-layer transcoders are read here (`ops.dictionaries.own_readers`).
+
+Its list of trained dictionaries is read from its own file, without importing it.
 """
 
 import importlib.util
@@ -14,7 +16,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -33,7 +35,6 @@ from ops.dictionaries.own_readers import (
     read_qwen_scope,
     read_saelens,
 )
-from ops.dictionaries.sae_lens_list import Listed
 from ops.dictionaries.tensor_files import (
     MOST_FEATURES,
     MOST_WIDTH,
@@ -53,6 +54,60 @@ _GEMMA = re.compile(
     r"(gemma-scope-(?:2b|9b|27b)-(?:pt|it)-(?:res|mlp|att|transcoders))(?:/snapshots/[^/]+)?/((?:layer_\d+|embedding)/.+)"
 )
 _GEMMA_2 = re.compile(r"(gemma-scope-2-\w+-(?:pt|it))(?:/snapshots/[^/]+)?/(.*layer_\d+.*)")
+
+
+class Listed(NamedTuple):
+    """A dictionary in the list of sae-lens.
+
+    Attributes:
+        release, identifier: its names in sae-lens.
+        loader: the name of the function that reads it; empty for SAELens's own format.
+        root: a local copy of its repository; None if its files are downloaded from the hub.
+    """
+
+    release: str
+    identifier: str
+    loader: str
+    root: Path | None
+
+
+def find_listed(text: str) -> Listed | None:
+    """Return the dictionary that a text names in the list of sae-lens; None if it is not listed or not installed.
+
+    The text is RELEASE/ID as in sae-lens, ORG/NAME/PATH as on the hub, or a local copy's path that ends with NAME/PATH.
+    """
+    listed = _read_list()
+    by_hub: dict[str, tuple[str, str, str]] = {}
+    for release, entry in listed.items():
+        loader = entry.get("conversion_func") or ""
+        for one in entry["saes"]:
+            if text == f"{release}/{one['id']}":
+                return Listed(release, one["id"], loader, None)
+            by_hub.setdefault(f"{entry['repo_id']}/{one['path']}", (release, one["id"], loader))
+    if text in by_hub:
+        return Listed(*by_hub[text], None)
+    local = re.sub(r"/snapshots/[^/]+", "", Path(text).expanduser().absolute().as_posix())
+    for name, names in by_hub.items():
+        within = name.split("/", 2)[2]
+        if local.endswith((f"/{name.split('/', 1)[1]}", f"--{name.split('/', 1)[1]}")):
+            root = Path(text).expanduser().absolute().parents[within.count("/")]
+            return Listed(*names, root) if root.is_dir() else None
+    return None
+
+
+@lru_cache(maxsize=1)
+def _read_list() -> dict[str, Any]:
+    """Return the list: for each release its `repo_id` and its `saes`, each with `id` and `path`; empty without it."""
+    import yaml
+
+    spec = importlib.util.find_spec("sae_lens")
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    file = next((path for folder in folders if (path := Path(folder) / "pretrained_saes.yaml").is_file()), None)
+    if file is None:
+        return {}
+    # The fast loader reads the large file in a second; it is missing where PyYAML was built without libyaml.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return dict(yaml.load(file.read_text(encoding="utf-8"), Loader=loader))
 
 
 class Program(NamedTuple):
@@ -80,11 +135,6 @@ def program_of(path: Path) -> Program | None:
     if path.suffix == ".safetensors" and "/clt/" in path.as_posix() and _GEMMA_2.search(path.resolve().as_posix()):
         return Program("Gemma Scope 2", _read_gemma_scope_2)
     return next((own for own in PROGRAMS if all((path / name).is_file() for name in own.files)), None)
-
-
-def listed_program(listed: Listed) -> Program:
-    """Return the program that stands for the dictionaries in the list of sae-lens."""
-    return Program("sae-lens", partial(_read_listed, listed))
 
 
 def convert(asked: Asked, path: Path, program: Program) -> Converted:
@@ -191,7 +241,8 @@ def _read_llama_scope(asked: Asked, folder: Path) -> Converted:
     return _converted(found)
 
 
-def _read_listed(listed: Listed, asked: Asked, path: Path) -> Converted:
+def read_listed(listed: Listed, asked: Asked, path: Path) -> Converted:
+    """Read a dictionary in the list of sae-lens, from its local copy or the hub."""
     import huggingface_hub
 
     files: list[Path] = []
@@ -248,12 +299,9 @@ Find = Callable[[str, str], Path]
 
 
 def _load(names: tuple[str, str], find: Find, loader: Callable[..., Any] | None = None) -> Any:
-    """Return a dictionary as sae-lens reads it.
+    """Return a dictionary as sae-lens reads it, by a loader of sae-lens unless it is in its list.
 
-    Args:
-        names: its release and identifier in the list of sae-lens, or any repository and a name in it.
-        find: returns the local file for a repository and the name of a file in it.
-        loader: the function of sae-lens that reads it; None if it is in the list.
+    `names` are its release and identifier in the list, or any repository and a name in it.
     """
     from sae_lens import SAE
 

@@ -6,14 +6,7 @@ import numpy as np
 import torch
 
 from ops.dictionaries.description import Asked, Description
-from ops.dictionaries.tensor_files import (
-    check_finite,
-    check_size,
-    read_array,
-    read_tensor,
-    sha256_of,
-    tensor_shapes,
-)
+from ops.dictionaries.tensor_files import check_finite, check_size, read_array, read_tensor, sha256_of, tensor_shapes
 from ops.model.sites import HookPoint
 from ops.sampling import BASIS, random_rotation
 

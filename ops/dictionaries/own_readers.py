@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ops.dictionaries.description import Asked
-from ops.dictionaries.tensor_files import Tensors, check_size, read_config, read_tensor, setting, tensor_shapes
+from ops.dictionaries.tensor_files import Tensors, read_config, read_tensor, setting, tensor_shapes
 from ops.errors import one_line
 
 CONFIG, WEIGHTS = "cfg.json", "sae_weights.safetensors"  # the files of SAELens
@@ -91,13 +91,12 @@ def read_qwen_scope(asked: Asked, path: Path) -> Converted:
     if not all(isinstance(found.get(name), torch.Tensor) and found[name].is_floating_point() for name in names):
         raise asked.error(f"{path.name} lacks one of the tensors {', '.join(names)}")
     shapes = [tuple(found[name].shape) for name in names]
-    features, width = shapes[0] if len(shapes[0]) == 2 else (0, 0)
+    features, width = (*shapes[0], 0, 0)[:2]
     if shapes != [(features, width), (features,), (width, features), (width,)]:
         raise asked.error(
             f"{path.name} has tensors of the shapes {', '.join(map(str, map(list, shapes)))}; expected W_enc "
             "[features, width], b_enc [features], W_dec [width, features] and b_dec [width]"
         )
-    check_size(asked, width, features, f"in {path.name}")
     hook = f"blocks.{number[1]}.hook_resid_post"
     cfg = {
         "architecture": "topk", "k": int(folder[2]), "d_in": width, "d_sae": features, "apply_b_dec_to_input": False,
@@ -138,7 +137,6 @@ def read_cross_layer(asked: Asked, path: Path) -> Converted:
     threshold = f"threshold_{number[1]}"
     if threshold in shapes or f"activation_function.{threshold}" in shapes:
         raise asked.error(f"{path.name} has a threshold, which is not computed; relu is")
-    check_size(asked, width, features, f"in {path.name}")
     hook = hook if hook.startswith("blocks.") else f"blocks.{number[1]}.{hook}"
     cfg = {
         "architecture": "standard", "d_in": width, "d_sae": features, "apply_b_dec_to_input": False,

@@ -1,20 +1,19 @@
 """Reads a dictionary given as `--dictionary LAYER=PATH`; the format is detected from the content, never the name."""
 
 import importlib.util
-import logging
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from ops.dictionaries import directions, saelens
-from ops.dictionaries.conversion import INSTALL, PROGRAMS, SAELENS, Program, listed_program, program_of
+from ops.dictionaries.conversion import INSTALL, PROGRAMS, SAELENS, Program, find_listed, program_of, read_listed
 from ops.dictionaries.description import FLAG, Asked, Description
 from ops.dictionaries.directions import ROTATED
 from ops.dictionaries.own_readers import CONFIG, WEIGHTS, is_cross_layer, is_qwen_scope
-from ops.dictionaries.sae_lens_list import find_listed
 from ops.errors import InputError, counted, one_line
 from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
@@ -78,9 +77,10 @@ def describe(asked: Asked, facts: ModelFacts) -> Description:
     if asked.path.startswith(ROTATED):
         return directions.describe_rotation(asked, facts.width)
     path, program = _locate(asked)
-    trained = program is not None or path.is_dir()
-    found = saelens.describe(asked, path, program) if trained else directions.describe_file(asked, path)
-    if trained:
+    if program is None:
+        found = directions.describe_file(asked, path)
+    else:
+        found = saelens.describe(asked, path, program)
         _check_weights(found, facts)
     _check_fits(found, facts)
     return found
@@ -96,7 +96,7 @@ def load(description: Description) -> dict[str, torch.Tensor]:
     if description.format == "rotated":
         return directions.load_rotation(description)
     path, program = _locate(asked)
-    if program is not None or path.is_dir():
+    if program is not None:
         return saelens.load(description, path, program)
     return directions.load_file(description, path)
 
@@ -114,7 +114,7 @@ def _locate(asked: Asked) -> tuple[Path, Program | None]:
     # The list of sae-lens corrects the configuration of some dictionaries in SAELens's own format.
     own = is_qwen_scope(path) or (there and (program_of(path) not in (None, SAELENS) or path.suffix == ".npy"))
     if not own and (listed := find_listed(asked.path)) is not None:
-        return path, listed_program(listed)
+        return path, Program("sae-lens", partial(read_listed, listed))
     if path.suffix.lower() in _PICKLED and not is_qwen_scope(path):
         how = "save its tensors with safetensors.torch.save_file in a program that you trust, and name that file"
         raise asked.error(f"{path.suffix} files are not read, because loading one can run code; {how}")
@@ -142,7 +142,6 @@ def _download(asked: Asked) -> Path:
     """
     import huggingface_hub
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
-    from huggingface_hub.utils import logging as hub_log
 
     found = _ID.fullmatch(asked.path)
     if found is None:
@@ -151,8 +150,6 @@ def _download(asked: Asked) -> Path:
     wanted = [f"{within}/{file}" if within else file for file in _FILES]
     if is_cross_layer(Path(within)):
         wanted.append(f"{within.rpartition('/')[0]}/config.yaml".lstrip("/"))
-    level = hub_log.get_verbosity()
-    hub_log.set_verbosity(logging.ERROR)  # the error below says that no file fits
     try:
         whole = Path(huggingface_hub.snapshot_download(name, allow_patterns=[*wanted, *([within] if within else [])]))
     except (HFValidationError, RepositoryNotFoundError) as error:
@@ -161,8 +158,6 @@ def _download(asked: Asked) -> Path:
         raise asked.error(
             f"{_NOTHING}, and the Hugging Face hub cannot be reached ({one_line(error.__cause__ or error, 100)})"
         ) from error
-    finally:
-        hub_log.set_verbosity(level)
     if within and not (whole / within).exists():
         raise asked.error(f"the hub's {name} has no dictionary {within}")
     return whole / within if within else whole

@@ -7,35 +7,25 @@ from typing import Any
 
 import torch
 
-from ops.dictionaries.conversion import SAELENS, Program, convert, program_of
+from ops.dictionaries.conversion import Program, convert
 from ops.dictionaries.description import Asked, Description, Kind, Normalization
 from ops.dictionaries.own_readers import CONFIG, WEIGHTS
-from ops.dictionaries.tensor_files import (
-    Shape,
-    Tensors,
-    as_json,
-    check_finite,
-    check_size,
-    setting,
-    sha256_of,
-)
+from ops.dictionaries.tensor_files import Shape, Tensors, as_json, check_finite, check_size, setting, sha256_of
 from ops.errors import one_line
 from ops.model.sites import HookPoint, Place
 
-_KINDS: dict[str, Kind] = {
-    "standard": "standard",
-    "gated": "gated",
-    "jumprelu": "jumprelu",
-    "topk": "topk",
+_TRANSCODERS: dict[str, Kind] = {
     "transcoder": "standard",
     "skip_transcoder": "standard",
     "jumprelu_transcoder": "jumprelu",
     "jumprelu_skip_transcoder": "jumprelu",
 }
+_KINDS: dict[str, Kind] = {
+    "standard": "standard", "gated": "gated", "jumprelu": "jumprelu", "topk": "topk", **_TRANSCODERS,
+}  # fmt: skip
 _LOADING = "model_from_pretrained_kwargs"
-_TRANSCODERS = tuple(name for name in _KINDS if name.endswith("transcoder"))
 _NORMALIZATIONS: tuple[Normalization, ...] = ("none", "constant_norm_rescale", "layer_norm")
-_ENCODER = {"W_enc": "encoder", "W_dec": "decoder", "b_dec": "decoder_bias"}
+_DECODER = {"W_dec": "decoder", "b_dec": "decoder_bias"}
 _OF_KIND: dict[Kind, dict[str, str]] = {
     "standard": {"b_enc": "bias"},
     "topk": {"b_enc": "bias"},
@@ -44,44 +34,26 @@ _OF_KIND: dict[Kind, dict[str, str]] = {
 }
 
 # Names in TransformerLens, and of modules in transformers. They count layers from 0, so their layer n is our n + 1.
-_IN_LAYER: dict[str, Place] = {
-    "": "residual",
-    "output": "residual",
-    "hook_out": "residual",
-    "hook_resid_post": "residual",
-    "hook_attn_out": "attention",
-    "attn.hook_out": "attention",
-    "attention": "attention",
-    "self_attn": "attention",
-    "self_attn.output": "attention",
-    "attn.hook_z": "heads",
-    "self_attn.o_proj.input": "heads",
-    "mlp": "mlp_output",
-    "mlp.output": "mlp_output",
-    "mlp.hook_out": "mlp_output",
-    "hook_mlp_out": "mlp_output",
-    "post_feedforward_layernorm.output": "mlp_output",
-    "mlp.input": "mlp_input",
-    "mlp.hook_in": "mlp_input",
-    "ln2.hook_normalized": "mlp_normalized",
-    "hook_resid_mid": "before_mlp",
-    "pre_feedforward_layernorm.output": "mlp_input",
+_IN_LAYER: dict[Place, tuple[str, ...]] = {
+    "residual": ("", "output", "hook_out", "hook_resid_post"),
+    "attention": ("hook_attn_out", "attn.hook_out", "attention", "self_attn", "self_attn.output"),
+    "heads": ("attn.hook_z", "self_attn.o_proj.input"),
+    "before_mlp": ("hook_resid_mid",),
+    "mlp_input": ("mlp.input", "mlp.hook_in", "pre_feedforward_layernorm.output"),
+    "mlp_normalized": ("ln2.hook_normalized",),
+    "mlp_output": ("mlp", "mlp.output", "mlp.hook_out", "hook_mlp_out", "post_feedforward_layernorm.output"),
 }
 _BEFORE_LAYER = ("hook_resid_pre", "hook_in", "input")
 _EMBEDDINGS = ("hook_embed", "embed_tokens", "embed_tokens.output")
 _NUMBERED = re.compile(r"(?:\w+\.)*?(?:blocks|layers|layer|h)\.(\d{1,4})(?:\.(.+))?")
 
 
-def describe(asked: Asked, folder: Path, program: Program | None = None) -> Description:
-    """Return the description of a trained dictionary.
-
-    Args:
-        program: the program that it belongs to; None to detect it by the files.
+def describe(asked: Asked, folder: Path, program: Program) -> Description:
+    """Return the description of a trained dictionary of a program.
 
     Raises:
         InputError: the configuration or weights are invalid, or require something that is not supported here.
     """
-    program = program or program_of(folder) or SAELENS
     cfg, tensors, files, decodes = convert(asked, folder, program)
     said: dict[str, Any] = cfg["metadata"]
     architecture = cfg.get("architecture", "standard")
@@ -132,19 +104,16 @@ def describe(asked: Asked, folder: Path, program: Program | None = None) -> Desc
     return found
 
 
-def load(description: Description, folder: Path, program: Program | None = None) -> dict[str, torch.Tensor]:
+def load(description: Description, folder: Path, program: Program) -> dict[str, torch.Tensor]:
     """Return the weights as float32: `encoder` `[width, features]`, `decoder` `[features, width]`, and vectors."""
-    found = convert(description.asked, folder, program or program_of(folder) or SAELENS)
+    found = convert(description.asked, folder, program)
     return _weights(description.kind, found.tensors, found.decodes)
 
 
-def _names_of(kind: Kind, decodes: bool) -> dict[str, str]:
-    return (_ENCODER if decodes else {"W_enc": "encoder"}) | _OF_KIND[kind]
-
-
 def _weights(kind: Kind, tensors: Tensors, decodes: bool) -> dict[str, torch.Tensor]:
-    found = {own: tensors.read(name) for name, own in _names_of(kind, decodes).items()}
-    return found | ({"skip": tensors.read("W_skip")} if "W_skip" in tensors.shapes else {})
+    names = {"W_enc": "encoder"} | _OF_KIND[kind] | (_DECODER if decodes else {})
+    names |= {"W_skip": "skip"} if "W_skip" in tensors.shapes else {}
+    return {own: tensors.read(name) for name, own in names.items()}
 
 
 def _point(asked: Asked, said: dict[str, Any], key: str) -> HookPoint:
@@ -177,7 +146,7 @@ def hook_point(name: str) -> HookPoint | None:
     number, within = int(found[1]), found[2] or ""
     if within in _BEFORE_LAYER:
         return HookPoint(number, "residual")
-    return HookPoint(number + 1, _IN_LAYER[within]) if within in _IN_LAYER else None
+    return next((HookPoint(number + 1, place) for place, names in _IN_LAYER.items() if within in names), None)
 
 
 def _check_shapes(

@@ -36,8 +36,8 @@ class DictionaryScorer(Scorer):
         tokens_active: number of tokens at which each feature is above 0 since the last `reset`, `[features]`.
 
     Args:
-        facts, options, pad_id: the arguments of `Scorer`; the site is ignored.
-        dictionaries: the descriptions of the dictionaries, sorted by layer, at least one.
+        facts, options, pad_id: as for `Scorer`; the site is ignored.
+        dictionaries: sorted by layer, at least one.
         block: number of features that are encoded at a time; None to choose it by the free memory.
 
     Raises:
@@ -145,8 +145,7 @@ class DictionaryScorer(Scorer):
     def explained(self, batch: Sequence[Tokens], sums: Sequence[Explained | None]) -> None:
         """Add a batch's counted tokens to the sums that measure how well each dictionary reconstructs its target.
 
-        Args:
-            sums: the sums of each dictionary; None for a dictionary that has no decoder.
+        They are None for a dictionary that has no decoder.
         """
         inputs, pooler, block = self._prepare(batch)
         points = same_points(self.dictionaries)

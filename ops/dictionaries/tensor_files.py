@@ -101,8 +101,7 @@ def read_config(asked: Asked, path: Path) -> dict[str, Any]:
 def setting(asked: Asked, cfg: dict[str, Any], key: str, default: Setting) -> Setting:
     """Return a value of a JSON file of a dictionary, which must be of the same kind as its default.
 
-    Args:
-        default: what an absent value means, and null, except for true or false.
+    An absent value, and null except for true or false, means the default.
 
     Raises:
         InputError: the value is of another kind.

@@ -24,22 +24,10 @@ _QUERIES = {
 }
 
 
-def config_name(table: str) -> str:
-    """Return the config's name for a table; names on the hub cannot contain a slash.
-
-    >>> config_name("psi/tokens")
-    'psi-tokens'
-    """
-    return table.replace("/", "-")
-
-
 def query(table: str, first: int = 1, sparse: bool = False) -> str:
     """Return a DuckDB query of a table that runs in the folder.
 
-    Args:
-        table: the table's name.
-        first: the run's first layer.
-        sparse: whether the activation sample is stored as lists of active features.
+    `first` is the run's first layer, and `sparse` whether the activation sample is stored as lists of active features.
     """
     if table == "activations":
         kept = f"layer_{first}_units, layer_{first}_values" if sparse else f"layer_{first}[1:4]"
@@ -48,9 +36,9 @@ def query(table: str, first: int = 1, sparse: bool = False) -> str:
         return _QUERIES[table]
     spec = TABLES[table]
     plain = [c.name for c in spec.columns if not str(c.type).startswith(("list", "struct"))]
-    order = [_quoted(c) for c in spec.order]
+    order = map(_quoted, spec.order)
     columns = list(dict.fromkeys([*(c for c in spec.order if c in plain), *plain]))[:LISTED]
-    sorted_by = f" order by {', '.join(order)}" if order else ""
+    sorted_by = f" order by {', '.join(order)}" if spec.order else ""
     return f"select {', '.join(map(_quoted, columns))} from '{table}/*.parquet'{sorted_by} limit {LIMIT};"
 
 
@@ -70,7 +58,7 @@ def write_card(about: Description) -> str:
         "size_categories": [_SIZES[min(max(len(str(rows)) - 3, 0), len(_SIZES) - 1)]],
         "configs": [
             {
-                "config_name": config_name(table),
+                "config_name": table.replace("/", "-"),
                 "data_files": f"{table}/*.parquet",
                 **({"default": True} if table == MAIN else {}),
             }
@@ -79,7 +67,7 @@ def write_card(about: Description) -> str:
     }
     described = [
         held
-        | {"config": config_name(table), "row": TABLES[table].row if table in TABLES else _ACTIVATIONS}
+        | {"config": table.replace("/", "-"), "row": TABLES[table].row if table in TABLES else _ACTIVATIONS}
         | {"query": query(table, min(units.sources, default=1), units.one == "feature")}
         for table, held in tables.items()
     ]

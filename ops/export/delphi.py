@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float32s, Int32s, Int64s, Integers
+from ops.arrays import Float32s, Int32s, Int64s
 from ops.errors import InputError
 from ops.export.places import module_name
 from ops.export.winners import Side, WinnersReader
@@ -28,7 +28,6 @@ from ops.model.tokenizer import Tokenizer
 FOLDER = "latents"
 UNITS_PER_FILE = 4_096
 LEAST = 1e-5  # activations up to this value count as inactive, as in delphi
-AT_ONCE = 8_192  # number of sentences that are tokenized together
 
 
 @dataclass(kw_only=True)
@@ -36,8 +35,7 @@ class Delphi:
     """The files of an export, and the functions that write them.
 
     Attributes:
-        reader: the reader of the winners.
-        tokenizer: the run's tokenizer.
+        reader, tokenizer: the reader of the winners, and the run's tokenizer.
         place: for each layer, the site, or the place that its dictionary reads.
         context: number of tokens in a row.
         config: the entries of `config.json` other than sizes.
@@ -71,11 +69,8 @@ class Delphi:
     def _sentences(self) -> tuple[Int64s, Int64s, Int64s, Int32s]:
         """The sentences, each one's number of tokens and first token's index, and all tokens, `[rows, context]`."""
         sentences = self.reader.sentences()
-        encoded: list[list[int]] = []
-        for start in range(0, len(sentences), AT_ONCE):
-            own = sentences[start : start + AT_ONCE]
-            texts = self.reader.texts(own)
-            encoded += [tokens.ids for tokens in self.tokenizer.encode([texts[int(sent_id)] for sent_id in own])]
+        texts = self.reader.texts(sentences)
+        encoded = [tokens.ids for tokens in self.tokenizer.encode([texts[own] for own in sentences.tolist()])]
         lengths = np.array([len(ids) for ids in encoded], np.int64)
         n_rows = -(-lengths // self.context)
         begins = (np.cumsum(n_rows) - n_rows) * self.context
@@ -85,16 +80,10 @@ class Delphi:
             flat[begin : begin + len(ids)] = ids
         return sentences, lengths, begins, tokens
 
-    @cached_property
-    def _vocabulary(self) -> pa.Array:
-        return pa.array(self.tokenizer.vocabulary(), pa.string())
-
     def latents(self, side: Side, first: int, stop: int) -> tuple[Int64s, Float32s]:
-        """Return the activations of a side's units from `first` to `stop` - 1, and their locations.
+        """Return the locations and the activations of a side's units from `first` to `stop` - 1.
 
-        Returns:
-            Locations `[activations, 3]`, sorted by unit and place: row, place in the row, unit minus `first`; and the
-            activations.
+        Locations are `[activations, 3]`, sorted by unit and place: row, place in the row, unit minus `first`.
 
         Raises:
             InputError: the tokenizer returns other tokens than the run contains.
@@ -103,8 +92,9 @@ class Delphi:
         sentences, lengths, begins, tokens = self._sentences
         at = np.searchsorted(sentences, winners.sent_id)
         flat = begins[at][winners.row] + winners.place
+        vocabulary = pa.array(self.tokenizer.vocabulary(), pa.string())
         same = np.array_equal(lengths[at], np.diff(winners.offsets))
-        if not same or not self._vocabulary.take(tokens.reshape(-1)[flat]).equals(winners.tokens):
+        if not same or not vocabulary.take(tokens.reshape(-1)[flat]).equals(winners.tokens):
             raise InputError(
                 f"--out {self.out}: token_activations/ has other tokens than the model's tokenizer makes of its "
                 "sentences; put the tokenizer of the run back"
@@ -120,7 +110,9 @@ class Delphi:
         from safetensors.numpy import save
 
         locations, activations = self.latents(side, first, stop)
-        held = {"locations": _small(locations), "activations": activations, "tokens": self._sentences[3]}
+        # The smaller of delphi's two integer types that can store the locations.
+        small = np.uint16 if locations.max(initial=0) < 1 << 16 else np.uint32
+        held = {"locations": locations.astype(small), "activations": activations, "tokens": self._sentences[3]}
         # `save_file` would create a file that only its owner can read.
         with open(path, "wb") as file:
             file.write(save(held))
@@ -129,9 +121,3 @@ class Delphi:
         sizes = {"cache_ctx_len": self.context, "n_tokens": self._sentences[3].size, "n_splits": files}
         with open(path, "w", encoding="utf-8") as file:
             json.dump({**self.config, **sizes}, file, indent=4, ensure_ascii=False)
-
-
-def _small(locations: Int64s) -> Integers:
-    """Return locations in the smaller of delphi's two integer types that can store them."""
-    fits = not len(locations) or int(locations.max()) < 1 << 16
-    return locations.astype(np.uint16 if fits else np.uint32)

@@ -9,21 +9,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ops.errors import counted, visible
 from ops.export.winners import Side
+from ops.facts.rows import Row
 from ops.model.names import model_title, without_place
 from ops.schema import TABLES
 from ops.topk.unit_names import UnitNames, unit_names
 
-Row = dict[str, Any]
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\|`*_[]"} | {"<": "&lt;", ">": "&gt;"})
 
 
 def provenance_of(run: Row, stages: Iterable[str], tables: Iterable[str]) -> Row:
     """Return an export's description of its run: versions, model, stages and tables, without paths of the machine.
 
-    Args:
-        run: the content of run.json.
-        stages: the stages to describe, all of them complete.
-        tables: the tables of these stages; figures and tables that the run does not have are left out.
+    The stages are complete, and the tables theirs; figures and tables that the run does not have are left out.
     """
     kept = ("started", "finished", "seconds", "fingerprint", "identity", "counts")
     files = {name: run["tables"].get(name) for name in tables if name in TABLES or name == "activations"}

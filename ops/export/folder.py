@@ -15,16 +15,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ops.errors import InputError, disk_full, one_line, visible
+from ops.facts.rows import Row
 from ops.schema import TOOL
 from ops.storage.store import Store
 
 MANIFEST, CARD, PROVENANCE = "export.json", "README.md", "provenance.json"
 SHOWN = 3  # maximum number of names in a message
 
-Row = dict[str, Any]
 Write = Callable[[str], None]
 
 
@@ -99,10 +98,8 @@ def _copy_file(run: Store, name: str, size: int, path: str) -> None:
 def check_earlier(folder: Path, place: str, wanted: Export) -> bytes | None:
     """Check that a folder is new, empty, or an earlier export of the same run; return its card if it was edited.
 
-    Args:
-        folder: the folder, from `check_folder`.
-        place: the option and the folder as messages name them.
-        wanted: the export that is to take the folder's place.
+    The folder is that of `check_folder`, and `place` the option and the folder as messages name them. The export that
+    is `wanted` is to take the folder's place.
 
     Raises:
         InputError: the folder contains files that no export wrote or that were changed since, or an export in another
@@ -164,9 +161,7 @@ def _raise(error: OSError) -> None:
 def write_export(folder: Path, place: str, wanted: Export, written: Callable[[], object]) -> bool:
     """Write an export and put it in the place of the folder; return whether an edited card was kept.
 
-    Args:
-        folder, place, wanted: as for `check_earlier`, which accepts what the folder holds.
-        written: called after each file.
+    The arguments are those of `check_earlier`, which accepts what the folder holds; each file ends with `written`.
 
     Raises:
         InputError: the folder cannot be written or has too little room, or it or the run changed meanwhile.

@@ -1,6 +1,5 @@
 """The terms of the sentences: known terms of named sources, terms that the user gives, and a default for the rest."""
 
-import re
 from typing import Any
 
 from ops.errors import InputError
@@ -20,25 +19,12 @@ TERMS = {
     "gutenberg": "public domain in the USA",
 }
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,40}")
-
-
-def check_licence(name: str) -> None:
-    """Refuse a text that cannot be a licence's name on the hub.
-
-    Raises:
-        InputError: the text cannot be a licence's name.
-    """
-    if not _NAME.fullmatch(name):
-        raise InputError(f"--license {name}: is not a licence name of the hub, such as cc-by-4.0")
-
 
 def source_terms(sources: list[dict[str, Any]], given: dict[str, str]) -> list[dict[str, str]]:
     """Return the `dataset`, `source` and `terms` of each source.
 
-    Args:
-        sources: the entries of a run's corpus, each with `source`, as --corpus named it, and `dataset`.
-        given: the user's terms by the data set's name, which take precedence over the terms known here.
+    The sources are entries of a run's corpus, each with `source`, as --corpus named it, and `dataset`. The user's terms
+    are `given` by the data set's name, and take precedence over the terms known here.
 
     Raises:
         InputError: terms are given for a data set that the run does not have.
@@ -59,11 +45,7 @@ def source_terms(sources: list[dict[str, Any]], given: dict[str, str]) -> list[d
 
 
 def parse_terms(given: tuple[str, ...]) -> dict[str, str]:
-    """Return the terms of each data set from texts of the form NAME=TERMS.
-
-    Raises:
-        InputError: a text contains no =, or nothing on one side of it.
-    """
+    """Return the terms of each data set from texts of the form NAME=TERMS, or raise an InputError for another form."""
     found = {}
     for one in given:
         name, _, terms = one.partition("=")

@@ -20,20 +20,17 @@ import numpy as np
 import pyarrow.dataset as ds
 
 from ops.arrays import Float32s, Int32s
-from ops.errors import InputError
 from ops.export.description import UnitsDescription
 from ops.export.places import places_of, source_name
 from ops.export.winners import NEGATIVES, SIGN, TABLE, Side, WinnersReader
+from ops.facts.rows import Row
 from ops.facts.text import interval
 from ops.model.names import RANDOM, SAMPLE, SAMPLE_NAME, original_name
 from ops.outputs.names import PROMOTED, with_spaces
 
-Row = dict[str, Any]
-
 BATCH_UNITS = 256  # number of units in a batch file
 OWNER = "Neuron Atlas"
 NEGATIVE = "hard negative"  # what Neuronpedia shows as the source of such an activation
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _EMPTY = (
     "vector", "topkCosSimIndices", "topkCosSimValues",
     "neuron_alignment_indices", "neuron_alignment_values", "neuron_alignment_l1",
@@ -50,32 +47,20 @@ _NO_DETAILS: Row = {
 
 
 def model_identifier(name: str) -> str:
-    """Return a model's identifier in Neuronpedia: lower-case letters, digits, `-` and `_`.
+    """Return a model's identifier in Neuronpedia: up to 100 lower-case letters, digits, `-` and `_`.
 
     >>> model_identifier("Org/My.Model"), model_identifier("random:sample"), model_identifier("sample")
     ('my-model', 'all-minilm-l6-v2-random', 'all-minilm-l6-v2')
     """
     own = original_name(name)
     own = (SAMPLE_NAME if own == SAMPLE else own).rstrip("/").rpartition("/")[2].lower()
-    return re.sub(r"[^a-z0-9_-]", "-", own) + ("-random" if name.startswith(RANDOM) else "")
-
-
-def check_label(flag: str, given: str) -> None:
-    """Refuse a text that cannot be an identifier in Neuronpedia.
-
-    Raises:
-        InputError: the text is empty, too long, or contains characters other than letters, digits, `-` and `_`.
-    """
-    if not _NAME.fullmatch(given):
-        raise InputError(f"{flag} {given}: expected up to 100 letters, digits, - and _, such as gpt2-small")
+    return re.sub(r"[^a-z0-9_-]", "-", own)[:93] + ("-random" if name.startswith(RANDOM) else "")
 
 
 class Neuronpedia:
     """The files of an export, and the functions that write them.
 
     Args:
-        reader: the reader of the winners.
-        about: the description of the run.
         identifier: the model's identifier in Neuronpedia.
         name: the beginning of the names of the release and of the sets of sources.
         creator: the identifier of a user in Neuronpedia's database.
@@ -302,12 +287,8 @@ class Neuronpedia:
 def token_texts(text: str, tokens: Sequence[str], spans: Iterable[tuple[int, int]]) -> list[str]:
     """Return tokens as readers see them: each with the characters since the previous token, such as a space.
 
-    A token without a position, or for a part of a character, is returned as the vocabulary writes it.
-
-    Args:
-        text: the sentence.
-        tokens: the tokens as the vocabulary writes them.
-        spans: the position of each token, `(start, end)` in characters; -1 for a token that the tokenizer added.
+    A token without a position, or for a part of a character, is returned as the vocabulary writes it. `spans` are
+    `(start, end)` in characters, -1 for a token that the tokenizer added.
 
     >>> token_texts("An owl.", ["[CLS]", "an", "owl", "."], [(-1, -1), (0, 2), (3, 6), (6, 7)])
     ['[CLS]', 'An', ' owl', '.']

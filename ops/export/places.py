@@ -22,9 +22,7 @@ _PLACES = {
 def places_of(topk: dict[str, Any], layers: Iterable[int]) -> dict[int, str]:
     """Return for each layer the site, or the place of a dictionary, at which its units are read.
 
-    Args:
-        topk: the entry of `topk` in run.json.
-        layers: the layers, counted from 1; 0 is the embeddings.
+    `topk` is its entry in run.json. Layers count from 1; 0 is the embeddings.
     """
     dictionaries = {own["layer"]: own["place"] for own in topk["counts"].get("dictionaries") or []}
     return {layer: dictionaries.get(layer, topk["identity"]["site"]) for layer in layers}

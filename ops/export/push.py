@@ -1,23 +1,10 @@
 """Uploads a dataset folder to the Hugging Face hub with the hub's own client."""
 
 import glob
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ops.errors import InputError, one_line
-
-_NAME = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
-
-
-def check_name(name: str) -> None:
-    """Refuse a text that is not the name of a dataset.
-
-    Raises:
-        InputError: the text is not ORG/NAME.
-    """
-    if not _NAME.fullmatch(name) or ".." in name or "--" in name:
-        raise InputError(f"--push {one_line(name, 60)}: expected ORG/NAME, in letters, digits, -, _ and .")
 
 
 def check_access(name: str) -> None:

@@ -72,8 +72,6 @@ class WinnersReader:
     """Reads the first winners of chosen units from a run's finished tables.
 
     Args:
-        tables: the run's tables.
-        neurons: all units of the run.
         chosen: the indices of the units to export, ascending.
         added_count: whether tokens that the tokenizer added count for the pooled activation.
         first_counts: whether the first token of a sentence counts for the pooled activation.

@@ -46,9 +46,8 @@ def audited_run(
 
     Args:
         explanations: rows with `layer`, `unit`, `pole` and `verdict`.
-        neurons, neurons_controls: rows of these tables with `NEURON_COLUMNS`. The controls also have `control`.
-        pairs, pairs_controls: rows of audit/portability/ and its controls with `COLUMNS`. The controls also have
-            `control`.
+        neurons, neurons_controls: rows with `NEURON_COLUMNS`, and those of the controls also with `control`.
+        pairs, pairs_controls: rows of audit/portability/ with `COLUMNS`, and those of the controls also with `control`.
     """
     explained = keys(explanations.filter(pc.equal(explanations["verdict"], RULE)))
     explained = np.intersect1d(explained, keys(neurons))
@@ -92,31 +91,25 @@ def read_audit_findings(store: Store) -> Row:
     )
     literals = read_table(store, "audit/patterns", pc.field("model") == "winners", ["layer", "unit", "pole", "verdict"])
     own = run.transfers[NEURONS]
-    ratios = own.ratios()
+
+    def counts(rows: pa.Table, verdicts: Iterable[str]) -> dict[str, int]:
+        found = Counter(rows["verdict"].to_pylist())
+        return {verdict: found[verdict] for verdict in verdicts}
+
     facts: Row = {
         "explained": len(run.explained),
         "audited": run.audited,
         "datasets": list(own.names),
-        "verdicts": {name: _counts(rows, AUDITED) for name, rows in run.neurons.items()},
+        "verdicts": {name: counts(rows, AUDITED) for name, rows in run.neurons.items()},
         "transfer": {name: sums.overall() for name, sums in run.transfers.items()},
         "transfer_of_controlled": run.compared,
-        "illusion": {name: _median(rows["illusion"]) for name, rows in run.neurons.items()},
+        "illusion": {name: pc.quantile(rows["illusion"])[0].as_py() for name, rows in run.neurons.items()},
         "matrix": [
             {"dataset_from": own.names[i], "dataset_to": own.names[j]}
             | {"transfer": float(ratio) if np.isfinite(ratio) else None}
-            for (i, j), ratio in np.ndenumerate(ratios)
+            for (i, j), ratio in np.ndenumerate(own.ratios())
             if i != j
         ],
-        "literals": _counts(literals.filter(among(literals, run.explained)), AUDITED_LITERALS),
+        "literals": counts(literals.filter(among(literals, run.explained)), AUDITED_LITERALS),
     }
     return facts | {"sentences": said_of_run(facts, own.gains_nothing())}
-
-
-def _counts(rows: pa.Table, verdicts: Iterable[str]) -> dict[str, int]:
-    found = Counter(rows["verdict"].to_pylist())
-    return {verdict: found[verdict] for verdict in verdicts}
-
-
-def _median(values: pa.ChunkedArray) -> float | None:
-    known = values.drop_null()
-    return float(np.median(known.to_numpy())) if len(known) else None

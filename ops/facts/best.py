@@ -99,10 +99,8 @@ def _compared(own: float, n: int, rotated: float, axes: int, many: str) -> str:
 def _alike(sets: csr_array, least: int, first: int, stop: int) -> Bools:
     """Return which leaders each leader of a block is similar to, `[block, leaders]`.
 
-    Args:
-        sets: whether each leader's set of winners, or of typical patterns, has an element, `[leaders, elements]`.
-        least: similar sets share at least this many elements.
-        first, stop: the block.
+    `sets` says whether each leader's set of winners, or of typical patterns, has an element, `[leaders, elements]`.
+    Similar sets share at least `least` elements.
     """
     size = np.asarray(sets.sum(axis=1), np.float64)
     shared: Float64s = (sets[first:stop] @ sets.T).toarray()

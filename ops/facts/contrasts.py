@@ -1,16 +1,14 @@
 """What a contrast found, in sentences and lists: the units that separate two groups best, and probes with controls."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow.compute as pc
 
 from ops.facts.listing import Listing
+from ops.facts.rows import Row
 from ops.facts.text import interval, number
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
-
-Row = dict[str, Any]
 
 # What is said of 1 and of 8 units.
 SAID = ((1, "one unit", "does", "one rotated axis"), (8, "8 units", "do", "8 rotated axes"))
@@ -36,10 +34,7 @@ def said_of_probes(rows: Sequence[Row]) -> list[str]:
     """Return for each contrast one sentence that says whether units do better than rotated axes and than words.
 
     "Better" means that the interval of the paired difference is above 0, "worse" that it is below 0. The sentence is
-    about 1 and 8 units of the layer that was chosen on the training documents.
-
-    Args:
-        rows: the rows of contrast/probes.
+    about 1 and 8 units of the layer that was chosen on the training documents. The rows are those of contrast/probes.
     """
     said = []
     for group in dict.fromkeys(row["group"] for row in rows):
@@ -73,12 +68,7 @@ def _how(row: Row, name: str) -> str:
 
 
 def read_contrasts(store: Store, rows: int) -> Row:
-    """Return what a contrast found: `sentences`, and `lists` of probes and of the first units of each contrast.
-
-    Args:
-        store: the run's folder.
-        rows: the number of units of each list.
-    """
+    """Return what a contrast found: `sentences`, and `lists` of probes and of the first units of each contrast."""
     probes, controls = (read_table(store, f"contrast/{name}").to_pylist() for name in ("probes", "controls"))
     units = read_rows(store, "contrast/units", pc.field("rank") <= rows)
     lists = []

@@ -36,12 +36,9 @@ def matched_words(sentence: dict[str, Any], pattern: dict[str, Any], options: di
 
 
 def match_in_order(items: Sequence[str], pattern: Sequence[str], max_gap: int) -> list[int] | None:
-    """Return the positions of the first match of a sequence with gaps, or None.
+    """Return the positions of the first match of a pattern of at least one item, or None.
 
-    Args:
-        items: the items to search.
-        pattern: the items to find, at least one.
-        max_gap: the number of items that may be skipped between neighbours. -1 means any number.
+    `max_gap` items may be skipped between neighbours; -1 means any number.
 
     >>> match_in_order("a b x c b c".split(), ["b", "c"], 0), match_in_order("b x x c".split(), ["b", "c"], 1)
     ([4, 5], None)

@@ -58,19 +58,6 @@ def avoidances(patterns: Rows, profiles: Rows) -> Rows:
     return _fold(_one_list(strongest(patterns, profiles, False), _winners(patterns, profiles)), None)
 
 
-def said_lift(row: Row) -> str:
-    """Return a finding's lift in words, or its counts if no other sentence in the corpus has it.
-
-    >>> said_lift({"lift": 12.3, "baseline_share": 0.01, "count": 5, "n": 9})
-    '12.3'
-    >>> said_lift({"lift": 90.0, "baseline_share": 0.0, "count": 5, "n": 5})
-    '5 of 5, none in the corpus'
-    """
-    if row["baseline_share"] == 0 and row["count"]:
-        return f"{row['count']:,} of {row['n']:,}, none in the corpus"
-    return lift(row["lift"])
-
-
 def times(row: Row) -> str:
     """Return a finding's lift, or that no other sentence in the corpus has it."""
     return "no other" if row["baseline_share"] == 0 else lift(row["lift"])
@@ -79,10 +66,8 @@ def times(row: Row) -> str:
 def winners_with(row: Row, sentences: Sequence[Row], options: Row) -> frozenset[int]:
     """Return the positions of the sentences that have a finding.
 
-    Args:
-        row: the finding.
-        sentences: rows of `sentences/` (`words`, `tags`, `tree`, `dataset`, and `meta` if there is any).
-        options: the options of `mine`.
+    These are rows of `sentences/` (`words`, `tags`, `tree`, `dataset`, and `meta` if there is any). The options are
+    those of `mine`.
     """
     if row["kind"] == "form":
         return sentences_with(row["name"], row["text"], sentences)
@@ -124,9 +109,7 @@ def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
 def measured_class(term: Row, winners: int, others: int) -> Row:
     """Return how many of the winners have a class of words, a row of explanation_terms/, and its association.
 
-    Args:
-        term: the row.
-        winners, others: the number of winners, and of other sentences in the corpus.
+    `winners` and `others` are the numbers of winners, and of other sentences in the corpus.
     """
     count, elsewhere = round(term["share"] * winners), round((term["baseline_share"] or 0.0) * others)
     own = measures(count, winners, elsewhere, others)

@@ -32,8 +32,7 @@ class Listing(NamedTuple):
     @property
     def is_number(self) -> list[bool]:
         """Whether all cells of a column are numbers, for each column."""
-        return [all(map(_is_number, cells)) for cells in zip(*self.rows, strict=True)]
-
-
-def _is_number(cell: str) -> bool:
-    return cell in ("-", "no other") or cell.lstrip("+-")[:1].isdigit()
+        return [
+            all(cell in ("-", "no other") or cell.lstrip("+-")[:1].isdigit() for cell in cells)
+            for cells in zip(*self.rows, strict=True)
+        ]

@@ -1,7 +1,8 @@
 """Everything that is known about a neuron at a pole, read once for all that show it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +12,7 @@ from ops.facts.examples import matched_words, peak_word, spans_of_findings, span
 from ops.facts.findings import LEAST_COUNT, avoidances, findings, winners_with
 from ops.facts.rows import POLE, Pair, Row, Rows, any_of, grouped
 from ops.facts.run_facts import RunFacts, better_pole
-from ops.facts.strongest import KINDS, shared_words, strongest
+from ops.facts.strongest import shared_words
 from ops.facts.verdicts import said_where
 from ops.outputs.names import SIDES
 
@@ -62,11 +63,9 @@ class NeuronFacts:
         findings, avoids: see `ops.facts.findings`.
         shared_words: see `ops.facts.strongest`.
         outputs: the tokens that it promotes and suppresses by side, or None.
-        prefers: what winners prefer, by kind (see `ops.facts.strongest`).
         nearest: its rows of compare/neighbours/ by rank.
         contrasts: what it separates, one text for each contrast in which it ranks (`ops.facts.contrasts`).
         patterns, profiles: its rows of these tables.
-        holds: returns the positions of the first `COMPARED` winners that have a finding.
         options: the options of `mine`.
     """
 
@@ -91,13 +90,11 @@ class NeuronFacts:
     findings: Rows
     shared_words: Rows
     outputs: dict[str, Rows] | None
-    prefers: dict[str, Rows]
     avoids: Rows
     nearest: Rows
     contrasts: list[str]
     patterns: Rows
     profiles: Rows
-    holds: Callable[[Row], frozenset[int]]
     options: Row
 
     def sure_peaks(self, name: str) -> Rows:
@@ -105,25 +102,17 @@ class NeuronFacts:
         return [p for p in self.peaks if p["property"] == name and p["g2"] > 0 and p["count"] >= LEAST_COUNT]
 
     def with_examples(self, rows: int | None) -> "NeuronFacts":
-        """Return the facts with `matches` of the winners, and an `example` of each finding and preferred pattern.
+        """Return the facts with `matches` of the winners, and an `example` of each finding.
 
         `matches` are the spans of the words of the first findings (see `ops.facts.examples`). An example has
         `sent_id`, `rank`, `text`, and the `spans` of the characters that match.
-
-        Args:
-            rows: the number of winners that are not hubs, and of examples of each kind; None for all.
+        `rows` is the number of winners that are not hubs, and of examples; None for all.
         """
-        findings, *preferred_rows = (
-            [row | self._example(row) if i < (rows or len(some)) else row for i, row in enumerate(some)]
-            for some in (self.findings, *(self.prefers[kind] for kind in KINDS))
-        )
+        some = len(self.findings) if rows is None else rows
+        findings = [row | self._example(row) for row in self.findings[:some]] + self.findings[some:]
         matched = [w | {"matches": spans_of_findings(w, self.findings, self.options)} for w in self.winners]
-        return replace(
-            self,
-            findings=findings,
-            prefers=self.prefers | dict(zip(KINDS, preferred_rows, strict=True)),
-            winners=matched if rows is None else first_without_hubs(matched, rows),
-        )
+        winners = matched if rows is None else first_without_hubs(matched, rows)
+        return replace(self, findings=findings, winners=winners)
 
     def _example(self, finding: Row) -> Row:
         for sentence in self.winners if "pattern" in finding else ():
@@ -135,7 +124,7 @@ class NeuronFacts:
 
     def as_json(self, everything: bool) -> Row:
         """Return the facts for JSON, with `patterns` and `profiles` if everything is wanted."""
-        left_out = {"holds", "options", *(() if everything else ("patterns", "profiles"))}
+        left_out = {"options", *(() if everything else ("patterns", "profiles"))}
         facts = {name: value for name, value in vars(self).items() if name not in left_out}
         facts["neuron"] = {name: value for name, value in self.neuron.items() if not name.startswith("histogram")}
         facts["winners"] = [{name: winner.get(name) for name in _WINNER} for winner in self.winners]
@@ -150,22 +139,20 @@ def first_without_hubs(winners: Sequence[Row], count: int) -> Rows:
 
 
 def read_neurons(run: RunFacts, chosen: Sequence[Pair], winners: int, pole: str = "") -> list[list[NeuronFacts]]:
-    """Return the facts of neurons at each of their poles, the better explained pole first.
+    """Return the facts of the chosen neurons at each of their poles, the better explained pole first.
 
     Args:
-        run: what is known about the run.
-        chosen: layer and unit of the neurons.
         winners: the number of winners to read for each pole.
         pole: the only pole to read; `BETTER` for the better explained one of each neuron.
     """
-    neuron, ranked = any_of(chosen), pc.field("rank") <= winners
+    neuron, rank = any_of(chosen), pc.field("rank")
     here = neuron & (pc.field("pole") == pole) if pole in run.poles else neuron
     conditions = dict.fromkeys(_OF_NEURON, neuron) | dict.fromkeys(_OF_POLE, here)
-    conditions |= dict.fromkeys(("topk", "token_activations"), here & ranked)
+    conditions |= dict.fromkeys(("topk", "token_activations"), here & (rank <= winners))
     conditions["examples"] = here & pc.field("pole").is_valid()
     conditions["audit/portability"] = here & (pc.field("dataset_from") == pc.field("dataset_to"))
-    conditions["contrast/units"] = neuron & (pc.field("rank") <= RANKED)
-    conditions["compare/neighbours"] = neuron & (pc.field("rank") <= NEAREST)
+    conditions["contrast/units"] = neuron & (rank <= RANKED)
+    conditions["compare/neighbours"] = neuron & (rank <= NEAREST)
     columns = {"token_activations": _TOKENS, "negative_tokens": _TOKENS}
     tables = {
         name: grouped(run.read(name, where, columns.get(name)).to_pylist(), ("layer", "unit"))
@@ -215,9 +202,8 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
     winners = _with_tokens(own["topk"], sentences, own["token_activations"])
     winners = [winner | {"is_hub": is_hub(winner, run.most_wins, family)} for winner in winners]
     has_rule = explanation is not None and explanation["verdict"] != "none"
-    holds = _holds(winners[:COMPARED], options)
     patterns, profiles = own["patterns"], own["profiles"]
-    found = findings(patterns, profiles, terms, holds)
+    compared = partial(winners_with, sentences=winners[:COMPARED], options=options)
     others = [name for name in run.poles if name != pole]
     texts = {row["pole"]: row["text"] for row in tables["explanations"]}
     audited = (where_it_holds(row, own["audit/patterns"], own["audit/portability"]) for row in own["audit/neurons"])
@@ -242,18 +228,14 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         winners=winners,
         hard_negatives=_with_tokens(own["examples"], sentences, own["negative_tokens"]) if has_rule else [],
         peaks=own["peaks"],
-        findings=found,
-        shared_words=shared_words(
-            profiles, [row for row in found if row["kind"] == "word_class"], winners, run.winners
-        ),
+        findings=findings(patterns, profiles, terms, compared),
+        shared_words=shared_words(profiles, run.winners),
         outputs=outputs,
-        prefers=strongest(patterns, profiles, True),
         avoids=avoidances(patterns, profiles),
         nearest=sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
         contrasts=said_of_unit(tables["contrast/units"]),
         patterns=patterns,
         profiles=profiles,
-        holds=holds,
         options=options,
     )  # fmt: skip
 
@@ -275,14 +257,9 @@ def with_family(row: Row, terms: Rows, families: Rows) -> Row:
 def where_it_holds(row: Row, patterns: Rows, pairs: Rows) -> Row:
     """Return a row of audit/neurons/ with data from the other tables of its neuron and pole.
 
-    Args:
-        row: the row.
-        patterns: rows of audit/patterns/.
-        pairs: rows of audit/portability/ from a data set to itself.
-
-    Returns:
-        The row with `known_in`, the data sets in which it has enough winners; `said`, one line that says where it
-        holds; and `literals`, the rows of audit/patterns/ for its winners' model, by rank.
+    These are `known_in`, the data sets in which it has enough winners; `said`, one line that says where it holds; and
+    `literals`, the rows of audit/patterns/ for its winners' model, by rank. `pairs` are its rows of audit/portability/
+    from a data set to itself.
     """
     known = sorted(p["dataset_to"] for p in pairs if None not in (p["average_precision"], p["random_precision"]))
     literals = sorted((p for p in patterns if p["model"] == "winners"), key=lambda p: p["rank"])
@@ -307,16 +284,3 @@ def _with_tokens(rows: Rows, sentences: dict[int, Row], tokens: Rows) -> Rows:
         sentence, its = sentences[row["sent_id"]], by_rank.get(row["rank"])
         found.append({**sentence, **row, "tokens": its, "peak": peak_word(its, sentence) if its else None})
     return found
-
-
-def _holds(winners: Rows, options: Row) -> Callable[[Row], frozenset[int]]:
-    """Return a function that returns the positions of the winners that have a finding, and remembers them."""
-    known: dict[tuple[str, str, str], frozenset[int]] = {}
-
-    def holds(row: Row) -> frozenset[int]:
-        key = row["kind"], row["name"], row["text"]
-        if key not in known:
-            known[key] = winners_with(row, winners, options)
-        return known[key]
-
-    return holds

@@ -1,7 +1,6 @@
 """What is known about a run before any of its neurons is read: its options, units, scores and rules."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,62 +14,39 @@ from ops.schema.verdicts import RULE
 from ops.sentences.hubs import most_wins
 from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons, read_neurons
+from ops.topk.neurons import read_neurons
 from ops.topk.silent import COLUMNS, heard, silent_neurons
-from ops.topk.unit_names import UnitNames, unit_names
+from ops.topk.unit_names import unit_names
 
 MOST_WORDS = 5  # maximum number of words that stand for a neuron in a list
 
 
-@dataclass(frozen=True)
 class RunFacts:
-    """What is known about a run.
+    """What is known about a run by its run.json; the stages topk, annotate and mine must be complete.
 
     Attributes:
         tables: the run's tables, opened once.
         table_names: the names of the tables that the run has.
         stages: the entries of its complete stages in run.json.
         options: the options of `mine`.
-        units: the units of each layer.
-        names: the names of the run's units.
+        units, names: the units of each layer, and the names of the run's units.
         poles: the poles of the run.
         winners: the number of winners of each neuron and pole.
         most_wins: maximum number of neurons and poles that a sentence may win without being a hub.
         silent: layer and unit of the silent neurons, which lists and the map do not show.
     """
 
-    tables: OpenTables
-    table_names: frozenset[str]
-    stages: Row
-    options: Row
-    units: Neurons
-    names: UnitNames
-    poles: tuple[str, ...]
-    winners: int
-    most_wins: float
-    silent: set[Pair]
-
-    @classmethod
-    def of(cls, store: Store, run: Row) -> "RunFacts":
-        """Return what is known about a run by its run.json; the stages topk, annotate and mine must be complete."""
-        tables, units = OpenTables(store), read_neurons(store)
-        stages = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
-        topk = stages["topk"]
+    def __init__(self, store: Store, run: Row) -> None:
+        self.tables, self.units = OpenTables(store), read_neurons(store)
+        self.table_names = frozenset(name for name, files in run["tables"].items() if files)
+        self.stages: Row = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
+        self.options: Row = self.stages["mine"]["config"]
+        topk = self.stages["topk"]
         kept, scored = topk["identity"]["poles"], topk["counts"]["scored"]
-        poles = ("top", "bottom") if kept == "both" else (kept,)
-        winners = min(topk["identity"]["k"], scored)
-        return cls(
-            tables=tables,
-            table_names=frozenset(name for name, files in run["tables"].items() if files),
-            stages=stages,
-            options=stages["mine"]["config"],
-            units=units,
-            names=unit_names(topk),
-            poles=poles,
-            winners=winners,
-            most_wins=most_wins(winners, scored, len(units) * len(poles)),
-            silent=silent_neurons(tables.read("neurons", None, COLUMNS)),
-        )
+        self.names, self.poles = unit_names(topk), ("top", "bottom") if kept == "both" else (kept,)
+        self.winners: int = min(topk["identity"]["k"], scored)
+        self.most_wins = most_wins(self.winners, scored, len(self.units) * len(self.poles))
+        self.silent = silent_neurons(self.tables.read("neurons", None, COLUMNS))
 
     def read(self, table: str, where: pc.Expression | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of a table that satisfy `where` (None: all rows); no rows if the run lacks the table."""
@@ -91,12 +67,7 @@ class RunFacts:
         layer, unit = neuron
         if self.has(layer, unit):
             return neuron
-        layers = self.units.layers
-        known = f"run from {layers[0]} to {layers[-1]}"
-        if layers[-1] - layers[0] + 1 != len(layers):
-            known = f"are {', '.join(map(str, layers))}"
-        last = max(self.units.widths) - 1
-        raise InputError(f"{flag} {layer}:{unit}: there is no such neuron; layers {known}, units from 0 to {last}")
+        raise InputError(f"{flag} {layer}:{unit}: there is no such neuron; {self.units.known()}")
 
     @cached_property
     def scores(self) -> pa.Table:
@@ -133,24 +104,16 @@ class RunFacts:
 
 
 def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Sequence[Row]) -> str:
-    """Return the better explained pole of a neuron: one with a rule first, then by F1, excess and score.
+    """Return the better explained pole of a neuron, by its rows of these tables.
 
-    Args:
-        poles: the poles that the run kept, at least one.
-        explanations, scores: the neuron's rows of these tables, empty if the run has none.
+    One with a rule comes first, then the order is by F1, excess and score.
     """
     by_pole, scored = ({row["pole"]: row for row in rows} for rows in (explanations, scores))
 
     def worth(pole: str) -> tuple[Any, ...]:
         explanation, score = by_pole.get(pole, {}), scored.get(pole, {})
-        excess = score.get("auc_excess")
+        excess, f1 = score.get("auc_excess"), explanation.get("f1") or 0.0
         above = float("-inf") if excess is None else excess
-        return (
-            explanation.get("verdict") == RULE,
-            explanation.get("f1") or 0.0,
-            above,
-            score.get("auc") or 0.0,
-            pole == "top",
-        )
+        return explanation.get("verdict") == RULE, f1, above, score.get("auc") or 0.0, pole == "top"
 
     return max(poles, key=worth)

@@ -282,7 +282,7 @@ def found_listing(query: Query, rows: list[Row], unit: str) -> Listing:
     """Return the rows that `Searcher.find` returned as a list; its first column is called `unit`, such as `neuron`."""
     total = rows[0]["total"] if rows else 0
     if not rows:
-        return Listing(_nothing(query))
+        return Listing("Nothing was found. Tags and labels have capital letters, such as VBN or NP.")
     columns, order = (_MATCH, "match") if query.text else (_VERDICT, "verdict")
     if query.kind == TEXT:
         columns, order = _SENTENCE, "sentence"
@@ -290,9 +290,3 @@ def found_listing(query: Query, rows: list[Row], unit: str) -> Listing:
         columns = (*_VERDICT[:-1], *_ACROSS, _VERDICT[-1])
     count = f"{total:,}" if len(rows) == total else f"{len(rows):,} of {total:,}"
     return Listing.of(f"{count} found, {_ORDERS[order]}", [(unit, "{layer}:{unit} {pole}"), *columns], rows)
-
-
-def _nothing(query: Query) -> str:
-    if query.text.islower() and query.text.isalpha() and len(query.text) <= 5 and not query.kind:
-        return "Nothing was found. Tags and labels have capital letters, such as VBN or NP."
-    return "Nothing was found." + (" With weaker limits there may be more." if query.numbers else "")

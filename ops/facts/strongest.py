@@ -1,6 +1,5 @@
 """The strongest findings about a neuron: the patterns and values that its winners prefer or avoid, and their words."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from ops.facts.rows import Row, Rows
@@ -21,15 +20,10 @@ LIFT_UNSURE = 5.0  # the least lift of such a word
 def strongest(patterns: Rows, profiles: Rows, is_preferred: bool) -> dict[str, Rows]:
     """Return what winners have more often, or less often, than the baseline (q below 0.05), the strongest first.
 
-    Args:
-        patterns, profiles: one neuron and pole's rows of these tables.
-        is_preferred: whether to return what winners have more often.
-
-    Returns:
-        Rows by kind: `word`, `tag`, `subtree`, and `value` for the values of all properties. Each row has `name` (kind
-        or property), `text`, `count`, and `lift_low` and `lift_high`, the 95 % interval of its lift. If several
-        properties have one value for the same sentences (a data set and its domain), they share a row, and `same_as`
-        names the others.
+    The rows of one neuron and pole are returned by kind: `word`, `tag`, `subtree`, and `value` for the values of all
+    properties. Each row has `name` (kind or property), `text`, `count`, and `lift_low` and `lift_high`, the 95 %
+    interval of its lift. If several properties have one value for the same sentences (a data set and its domain), they
+    share a row, and `same_as` names the others.
     """
     found: dict[str, Rows] = {kind: [] for kind in (*KINDS, "value")}
     for row in patterns:
@@ -70,18 +64,11 @@ def _described(row: dict[str, Any], name: str, text: str, count: int) -> dict[st
     return {**row, "name": name, "text": text, "count": count, "lift_low": low, "lift_high": row["lift"] ** 2 / low}
 
 
-def shared_words(profiles: Rows, topics: Rows, sentences: Iterable[Row], winners: int) -> Rows:
+def shared_words(profiles: Rows, winners: int) -> Rows:
     """Return the nouns, verbs and adjectives that winners have more often than the corpus, the strongest first.
 
-    Args:
-        profiles: one neuron and pole's rows of this table.
-        topics: its findings that are topics. Their `items` count as content words if winners contain them.
-        sentences: the winners' rows of `sentences/`, in which the words of topics are counted.
-        winners: the number of winners.
-
-    Returns:
-        Up to 10 rows with `word`, `count` of `n` winners, `q_value`, `lift` and `is_sure` (whether q is below 0.05).
-        The less certain words come last. The `q_value` and `lift` of a topic's word without a row of its own are null.
+    The profiles are one neuron and pole's rows of this table. Up to 10 rows are returned, with `word`, `count` of `n`
+    winners, `q_value`, `lift` and `is_sure` (whether q is below 0.05). The less certain words come last.
     """
     found: dict[str, Row] = {}
     for row in sorted((r for r in profiles if r["property"] in _WORD_CLASSES and r["g2"] > 0), key=lambda r: -r["g2"]):
@@ -91,12 +78,4 @@ def shared_words(profiles: Rows, topics: Rows, sentences: Iterable[Row], winners
         if word not in found and enough and (sure or (row["lift"] or 0.0) >= LIFT_UNSURE):
             found[word] = {"word": row["value"], "count": row["count"], "n": winners, "q_value": row["q_value"]}
             found[word] |= {"lift": row["lift"], "is_sure": sure}
-    counts: dict[str, int] = {}
-    wanted = {item for topic in topics for item in topic["items"]} - set(found)
-    for sentence in sentences if wanted else ():
-        for word in wanted & {word.lower() for word in sentence["words"] or ()}:
-            counts[word] = counts.get(word, 0) + 1
-    for word, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
-        if count >= LEAST_UNSURE:
-            found[word] = {"word": word, "count": count, "n": winners, "q_value": None, "lift": None, "is_sure": False}
     return sorted(found.values(), key=lambda row: not row["is_sure"])[:LISTED]

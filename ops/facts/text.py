@@ -155,10 +155,7 @@ _FILLED = _Filled()
 def filled(form: str, row: Mapping[str, Any]) -> str:
     """Return a format with the values of a row, whose numbers may be null.
 
-    Args:
-        form: the format. The form of a value is one of `number`, `activation`, `lift`, `q` for a q value,
-            `words` for a list of words, or `plain` for a name.
-        row: the row.
+    The form of a value is one of `number`, or one of `_FORMS`, such as `q` for a q value.
 
     >>> filled("{count:,} of {n:,}, {share:.1f %}, {lift:lift}", {"count": 1200, "n": 2000, "share": 0.6, "lift": None})
     '1,200 of 2,000, 60.0 %, -'

@@ -33,7 +33,7 @@ class Transfers:
     def ratios(self) -> Float64s:
         """Return the transfer of each pair, `[from, to]`. NaN: the diagonal, and where own cards gain too little."""
         known = (self.below >= LEAST_GAIN * max(self.neurons, 1)) & ~np.eye(len(self.names), dtype=np.bool_)
-        return _ratios(self.above, self.below, known)
+        return np.asarray(np.divide(self.above, self.below, out=np.full(known.shape, np.nan), where=known))
 
     def overall(self) -> float | None:
         """Return the transfer over all pairs, as a ratio of sums. None if own cards gain nothing."""
@@ -48,7 +48,8 @@ class Transfers:
                 whole = one.rpartition(_HALF)[0]
                 if i != j and whole in names and whole == other.rpartition(_HALF)[0]:
                     sums[:, names.index(whole)] += self.above[i, j], self.below[i, j]
-        return _ratios(sums[0], sums[1], sums[1] >= LEAST_GAIN * max(self.neurons, 1))
+        known = sums[1] >= LEAST_GAIN * max(self.neurons, 1)
+        return np.asarray(np.divide(sums[0], sums[1], out=np.full(len(names), np.nan), where=known))
 
     def mean_gains(self) -> Float64s:
         """Return the mean gain of each data set's own cards, over neurons and the other data sets, `[names]`."""
@@ -75,13 +76,10 @@ def sum_transfers(rows: pa.Table) -> Transfers:
     """Return the sums of all rows.
 
     A pair of data sets counts for a neuron and pole if both gains are known. Sums are divided instead of averaging
-    ratios, because a ratio can have any size if an own card gains next to nothing.
-
-    Args:
-        rows: rows of `audit/portability/` with `COLUMNS`, or of one of its controls.
+    ratios, because a ratio can have any size if an own card gains next to nothing. The rows are those of
+    `audit/portability/` with `COLUMNS`, or of one of its controls.
     """
-    datasets = pc.unique(pa.chunked_array([*rows["dataset_from"].chunks, *rows["dataset_to"].chunks], pa.string()))
-    names = sorted(datasets.to_pylist())
+    names = sorted({*rows["dataset_from"].unique().to_pylist(), *rows["dataset_to"].unique().to_pylist()})
     found, neuron = np.unique(keys(rows), return_inverse=True)
     one, other = (
         pc.index_in(rows[column], pa.array(names, pa.string())).to_numpy() for column in ("dataset_from", "dataset_to")
@@ -92,10 +90,3 @@ def sum_transfers(rows: pa.Table) -> Transfers:
     theirs = np.broadcast_to(np.diagonal(gain, axis1=1, axis2=2)[:, None, :], gain.shape)
     known = np.isfinite(gain) & np.isfinite(theirs) & ~np.eye(len(names), dtype=np.bool_)
     return Transfers(tuple(names), np.where(known, gain, 0.0).sum(0), np.where(known, theirs, 0.0).sum(0), len(found))
-
-
-def _ratios(above: Float64s, below: Float64s, known: Bools) -> Float64s:
-    """Return the ratios where they are known, else NaN."""
-    found = np.full(known.shape, np.nan)
-    found[known] = above[known] / below[known]
-    return found

@@ -9,12 +9,8 @@ from ops.facts.transfers import LEAST_GAIN
 from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
 
 CAUTION = "Judge by the winners: no rule was confirmed on held-out documents."
-# What an F1 is held against, by its column, in short and in full.
-_CONTROLS = {
-    "chance_f1": ("chance", "calling every sentence a winner"),
-    "nuisance_f1": ("length/source", "length and source alone"),
-    "matched_f1": ("matched", "a matched set"),
-}
+# What an F1 is held against, by its column.
+_CONTROLS = {"chance_f1": "chance", "nuisance_f1": "length/source", "matched_f1": "matched"}
 _HEADLINES = {
     RULE: "A rule that holds on held-out documents",
     TENDENCY: "Differs from sentences like its winners; no rule confirmed",
@@ -50,32 +46,11 @@ def evidence(explanation: Row) -> str:
     """
     if explanation["f1"] is None:
         return str(explanation["verdict"])
-    controls = [f"{_CONTROLS[name][0]} {value}" for name, value in _controls(explanation).items()]
-    return f"{explanation['verdict']}{_held_out(explanation)}" + (f" vs {', '.join(controls)}" if controls else "")
-
-
-def said_verdict(explanation: Row) -> str:
-    """Return the verdict of a row of explanations/ with the numbers by which it fell (`ops.explain.verdict`)."""
-    meaning = _HEADLINES[explanation["verdict"]]
-    said = f"{explanation['verdict']}: {meaning[0].lower()}{meaning[1:]}"
-    if explanation["f1"] is None:
-        return said
-    margin, single, above = explanation["margin"], explanation["single_f1"], ""
-    if margin is not None:
-        between = interval(explanation["margin_low"], explanation["margin_high"], ".3f")
-        controls = [f"{_CONTROLS[name][1]} ({value})" for name, value in _controls(explanation).items()]
-        above = f": {number(margin, '.3f')}{between} above the highest of {enumerated(controls, 'and')}"
-    alone = "" if single is None else f"; its best literal alone has {number(single, '.3f')}"
-    return f"{said}{_held_out(explanation)}{above}{alone}"
-
-
-def _held_out(explanation: Row) -> str:
     ends = interval(explanation["f1_low"], explanation["f1_high"], ".3f")
-    return f". Held-out F1 {number(explanation['f1'], '.3f')}{ends}"
-
-
-def _controls(explanation: Row) -> dict[str, str]:
-    return {name: number(explanation[name], ".3f") for name in _CONTROLS if explanation[name] is not None}
+    known = {title: explanation[name] for name, title in _CONTROLS.items() if explanation[name] is not None}
+    controls = ", ".join(f"{title} {number(value, '.3f')}" for title, value in known.items())
+    said = f"{explanation['verdict']}. Held-out F1 {number(explanation['f1'], '.3f')}{ends}"
+    return f"{said} vs {controls}" if controls else said
 
 
 def said_of_explanations(verdicts: list[str]) -> str:
@@ -92,9 +67,7 @@ def said_of_explanations(verdicts: list[str]) -> str:
 def said_where(row: Row, known: list[str]) -> str:
     """Return in words in which data sets the explanation of a neuron and pole holds.
 
-    Args:
-        row: a row of audit/neurons/.
-        known: the data sets in which it has enough winners.
+    `known` are the data sets in which it has enough winners. The row is one of audit/neurons/.
 
     >>> row = {"verdict": "global", "ported": 2, "holds_in": ["books", "news"], "found_in": ["news"]}
     >>> said_where(row, ["books", "news", "tweets"])
@@ -150,11 +123,7 @@ def said_measure(row: Row, column: str, name: str) -> str:
 
 
 def said_lifts(literal: Row) -> str:
-    """Return a literal's lift in each data set, in words.
-
-    Args:
-        literal: a row of audit/patterns/.
-    """
+    """Return a literal's lift in each data set, in words, from its row of audit/patterns/."""
     ends = ("log_lifts", "log_lifts_low", "log_lifts_high")
     said = []
     for name, *logs in zip(literal["dataset_names"], *(literal[end] for end in ends), strict=True):
@@ -166,9 +135,7 @@ def said_lifts(literal: Row) -> str:
 def said_of_run(facts: Row, nothing: list[str]) -> list[str]:
     """Return what an audit found over all neurons in sentences, the most important first.
 
-    Args:
-        facts: the numbers that `ops.facts.audit_findings.read_audit_findings` describes.
-        nothing: the data sets whose own cards gain too little.
+    `nothing` are the data sets whose own cards gain too little (`ops.facts.audit_findings.read_audit_findings`).
     """
     explained, datasets, verdicts = facts["explained"], len(facts["datasets"]), facts["verdicts"]
     if not explained:

@@ -1,6 +1,7 @@
 """The files of a figure: PNG, PDF and SVG."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from matplotlib.figure import Figure
 
@@ -8,12 +9,7 @@ from ops.figures.style import titled
 from ops.storage.store import Store
 
 DPI = 300
-_UNDATED: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
-
-
-def figure_files(name: str) -> list[str]:
-    """Return the names of a figure's files."""
-    return [f"{name}.{kind}" for kind in _UNDATED]
+UNDATED: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
 
 def save_figures(store: Store, folder: str, figures: Mapping[str, Figure], model: str = "") -> list[str]:
@@ -21,15 +17,13 @@ def save_figures(store: Store, folder: str, figures: Mapping[str, Figure], model
 
     The name of a model is added to the titles. The same figure gives the same bytes.
     """
+    files = []
     for name, figure in figures.items():
         figure.suptitle(titled(figure.get_suptitle(), model))
         # The layout is computed once, not again for every kind of file.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
-        for kind in _UNDATED:
-
-            def write(path: str, figure: Figure = figure, kind: str = kind) -> None:
-                figure.savefig(path, format=kind, dpi=DPI, metadata=_UNDATED[kind])
-
-            store.commit(f"{folder}/{name}.{kind}", write)
-    return [file for name in figures for file in figure_files(f"{folder}/{name}")]
+        for kind, undated in UNDATED.items():
+            files.append(f"{folder}/{name}.{kind}")
+            store.commit(files[-1], partial(figure.savefig, format=kind, dpi=DPI, metadata=undated))
+    return files

@@ -25,10 +25,8 @@ _SPREAD = 0.6  # share of the distance between two places that the series of a p
 def longer(table: pa.Table, *parts: tuple[str, ...]) -> pa.Table:
     """Return the rows of a table once for each part, with the columns `panel`, `series`, `y`, `low` and `high`.
 
-    Args:
-        table: the table, whose columns are kept.
-        parts: for each part the values of `panel` and `series`, and the names of the columns that become `y` and, if it
-            has an interval, `low` and `high`. A part whose columns are all null is left out.
+    A part has the values of `panel` and `series`, and the names of the columns that become `y` and, if it has an
+    interval, `low` and `high`. A part whose columns are all null is left out.
     """
 
     def part(panel: str, series: str, *columns: str) -> pa.Table:
@@ -77,9 +75,7 @@ def lines(
     """Draw a column of a table by another one: a panel for each value of `panel`, a line for each value of `colour`.
 
     Args:
-        table: the rows.
         x, y: the columns of the two axes. A text in `x` is a category.
-        title: the title of the figure.
         y_label, y_scale: the label of all vertical axes and their scale (see `set_scale`), or those of each panel.
         x_label: the label of the horizontal axes; by default the name of their column.
         panel, colour: the columns that distinguish panels and lines, if the table has them.
@@ -120,7 +116,6 @@ def draw_lines(
     """Draw lines with bands, or points with bars, in one panel.
 
     Args:
-        axes: the panel.
         table, x, y, colour, series: as in `lines`.
         low, high: the columns of the interval of `y`, if the table has both.
         dotted: the column of a dotted line for each line to be compared with.

@@ -23,7 +23,6 @@ def panels(
 
     Args:
         titles: the panels' titles; without any, there is one panel without a title.
-        title: the figure's title.
         own_scales: give each panel its own axes.
         columns: number of panels in a row, if it should not follow from their number.
         height: height of a panel in inches, if it should not follow from the number of columns.
@@ -77,10 +76,8 @@ def finish(figure: Figure, x_label: str = "", y_label: str = "") -> Figure:
 def set_scale(axes: Axes, which: str, kind: str) -> None:
     """Set the scale of the axis `x` or `y` of a panel, and of the panels that share it, once all is drawn in them.
 
-    Args:
-        axes, which: the panel and its axis.
-        kind: `zero` begins at 0, `share` runs from 0 to 1, and `log` is logarithmic with plain numbers unless the
-            values differ too little. An empty text leaves the axis as it is.
+    `zero` begins at 0, `share` runs from 0 to 1, and `log` is logarithmic with plain numbers unless the values differ
+    too little. An empty text leaves the axis as it is.
     """
     if kind == "zero":
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])

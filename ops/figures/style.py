@@ -40,10 +40,7 @@ def looks(count: int, ordered: bool = False) -> list[dict[str, Any]]:
     """Return the looks of `count` series.
 
     The first is that of measured values, and the next are those of their controls. Up to 28 differ in colour or dashes.
-
-    Args:
-        count: number of series.
-        ordered: whether the series have an order, as layers do; they then differ in colour alone, from dark to light.
+    Series that are `ordered`, as layers are, differ in colour alone, from dark to light.
     """
     if ordered:
         return [{"color": to_hex(c)} for c in matplotlib.colormaps["plasma"](np.linspace(0, _ORDERED, count))]

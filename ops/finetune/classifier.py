@@ -1,6 +1,9 @@
 """A document classifier: dropout and one linear layer on a transformer's [CLS] state or mean state."""
 
 import json
+import shutil
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer
 from ops.model.transformers_calls import naming, quiet_transformers
 from ops.model.weights import require_finite
+from ops.storage.store import Store
 
 WEIGHTS, NAMES = "classifier.safetensors", "classifier.json"
 
@@ -34,7 +38,7 @@ class Classifier(nn.Module):
 
     def __init__(self, encoder: nn.Module, width: int, labels: int, dropout: float, uses_cls: bool) -> None:
         super().__init__()
-        self.encoder, self.uses_cls, self.pool = encoder, uses_cls, pool_of(uses_cls)
+        self.encoder, self.uses_cls, self.pool = encoder, uses_cls, "cls" if uses_cls else "mean"
         self.dropout, self.linear = nn.Dropout(dropout), nn.Linear(width, labels)
 
     def forward(
@@ -51,11 +55,6 @@ class Classifier(nn.Module):
         if labels is None:
             return {"logits": logits}
         return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
-
-
-def pool_of(uses_cls: bool) -> str:
-    """Return the pooling with which a classifier reads a model's states."""
-    return "cls" if uses_cls else "mean"
 
 
 def new_classifier(facts: ModelFacts, tokenizer: Tokenizer, labels: int, dropout: float, seed: int) -> Classifier:
@@ -84,6 +83,14 @@ def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], fold
     (folder / NAMES).write_text(text + "\n", encoding="utf-8")
 
 
+def commit_classifier(store: Store, table: str, model: Classifier, facts: ModelFacts, labels: list[str]) -> None:
+    """Commit a classifier's files, as `save_classifier` saves them, to a folder of a run."""
+    with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
+        save_classifier(model, facts, labels, Path(scratch))
+        for path in sorted(Path(scratch).iterdir()):
+            store.commit(f"{table}/{path.name}", partial(shutil.copyfile, path))
+
+
 def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
     """Return a saved classifier's linear layer, its labels and its pooling; None if a model has none.
 
@@ -106,4 +113,4 @@ def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
     linear.load_state_dict(tensors)
     with naming(facts.name):
         require_finite(linear)
-    return linear.eval().requires_grad_(False), list(told["labels"]), pool_of(bool(told["uses_cls"]))
+    return linear.eval().requires_grad_(False), list(told["labels"]), "cls" if told["uses_cls"] else "mean"

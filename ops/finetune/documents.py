@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Int64s
 from ops.errors import InputError, counted
 from ops.sampling import SHUFFLED_LABELS, TRAINING_DOCUMENTS, TRAINING_SPLIT, draw
 from ops.storage.store import Store
@@ -55,31 +53,19 @@ def read_labelled(store: Store, column: str) -> LabelledDocuments:
     return found
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The documents that are used.
-
-    Attributes:
-        labels: the label of each document, in the order of the documents' first sentences.
-        left_out: number of excluded documents for each reason.
-    """
-
-    labels: dict[Key, str]
-    left_out: dict[str, int]
-
-
 def choose_documents(
     found: LabelledDocuments, column: str, dropped: Sequence[str], least: int, most: int | None, seed: int
-) -> Choice:
+) -> tuple[dict[Key, str], dict[str, int]]:
     """Choose the documents that have one sufficiently frequent label; at most `most`, as a seeded uniform sample.
 
     Args:
-        found: all labelled documents.
         column: the source of the labels, for messages.
         dropped: labels whose documents are excluded.
         least: minimum number of documents for a label.
-        most: size of the sample; None for all documents.
-        seed: the seed of the sample.
+
+    Returns:
+        The label of each document, in the order of the documents' first sentences, and the number of excluded
+        documents for each reason.
 
     Raises:
         InputError: no document has a label, a dropped label does not occur, or fewer than two labels remain.
@@ -105,8 +91,7 @@ def choose_documents(
     if len(enough) < 2:
         raise InputError(
             f"--label {column}: {counted(len(enough), 'label')} ({_some(enough)}) with at least "
-            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}"
-            f"{_left_out(found, several, usable)}; a classifier needs two labels"
+            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}; a classifier needs two labels"
         )
     if len(enough) > MOST_LABELS:
         raise InputError(
@@ -120,37 +105,7 @@ def choose_documents(
         "not sampled": len(usable) - len(chosen),
         "label too rare": len(chosen) - len(kept),
     }
-    return Choice(kept, left_out)
-
-
-def _left_out(found: LabelledDocuments, several: int, usable: Sequence[Any]) -> str:
-    """Return a description of what was excluded before the sample, with an example of a document with several labels.
-
-    The description is empty if nothing was excluded.
-    """
-    dropped = len(found.labels) - several - len(usable)
-    reasons = (
-        (several, "document", f"of several labels, such as {found.several}"),
-        (dropped, "document", "of a dropped label"),
-        (found.without, "sentence", "without a value"),
-    )
-    said = ", ".join(f"{counted(number, noun)} {why}" for number, noun, why in reasons if number)
-    return f"; excluded: {said}" if said else ""
-
-
-def first_of_each_text(texts: Iterable[str]) -> list[bool]:
-    """Return for each text whether no earlier text is the same, ignoring case and white space.
-
-    >>> first_of_each_text(["One  two", "three", "one two"])
-    [True, True, False]
-    """
-    seen: set[str] = set()
-    first = []
-    for text in texts:
-        plain = " ".join(text.casefold().split())
-        first.append(plain not in seen)
-        seen.add(plain)
-    return first
+    return kept, left_out
 
 
 def split_sides(labels: Sequence[str], share: float, seed: int) -> list[str]:
@@ -159,10 +114,6 @@ def split_sides(labels: Sequence[str], share: float, seed: int) -> list[str]:
     A label with at least two documents has at least one document on each side. If a label has only one document, the
     document is for training.
 
-    Args:
-        labels: the label of each document.
-        share: the share of a label's documents that are for the test.
-        seed: the seed of the draw.
     """
     rng = np.random.default_rng([seed, TRAINING_SPLIT])
     sides = np.full(len(labels), TRAIN, object)
@@ -174,49 +125,37 @@ def split_sides(labels: Sequence[str], share: float, seed: int) -> list[str]:
     return [str(side) for side in sides]
 
 
-def shuffle_labels(labels: Sequence[str], seed: int) -> list[str]:
-    """Return the labels in a seeded random order: their counts do not change, but the text no longer predicts them."""
-    order = np.random.default_rng([seed, SHUFFLED_LABELS]).permutation(len(labels))
-    return [labels[i] for i in order]
+def read_sentences(store: Store, documents: Container[Key]) -> pa.Table:
+    """Return the sentences of some documents in the order of corpus/."""
+    found = []
+    for table in read_parts(store, "corpus", ["sent_id", "text", "dataset", "doc_id", "sent_in_doc"]):
+        found.append(table.filter(pa.array([key in documents for key in _keys(table)])))
+    return pa.concat_tables(found)
 
 
-def read_sentences(store: Store, documents: Container[Key]) -> dict[str, list[Any]]:
-    """Return the sentences of some documents in the order of corpus/, as one list for each column."""
-    names = ("sent_id", "text", "dataset", "doc_id", "sent_in_doc")
-    found: dict[str, list[Any]] = {name: [] for name in names}
-    for table in read_parts(store, "corpus", list(names)):
-        keys = zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
-        chosen = table.filter(pa.array([key in documents for key in keys]))
-        for name in names:
-            found[name] += chosen[name].to_pylist()
-    return found
+def _keys(sentences: pa.Table) -> list[Key]:
+    return list(zip(sentences["dataset"].to_pylist(), sentences["doc_id"].to_pylist(), strict=True))
 
 
-def join_sentences(sentences: Mapping[str, Sequence[Any]]) -> dict[Key, str]:
-    """Return the text of each document, with its sentences joined in order.
-
-    The documents are in the order of their first sentences.
-
-    Args:
-        sentences: the sentences, as `read_sentences` returns them.
-    """
+def join_sentences(sentences: pa.Table) -> dict[Key, str]:
+    """Return the text of each document, its sentences joined in order; documents in order of their first sentences."""
     texts: dict[Key, list[tuple[int, str]]] = {}
-    columns = (sentences[name] for name in ("dataset", "doc_id", "sent_in_doc", "text"))
-    for dataset, doc_id, place, text in zip(*columns, strict=True):
-        texts.setdefault((dataset, doc_id), []).append((place, text))
+    places, pieces = sentences["sent_in_doc"].to_pylist(), sentences["text"].to_pylist()
+    for key, place, text in zip(_keys(sentences), places, pieces, strict=True):
+        texts.setdefault(key, []).append((place, text))
     return {key: " ".join(text for _, text in sorted(own)) for key, own in texts.items()}
 
 
 def split_documents(
     texts: Mapping[Key, str], labels: Mapping[Key, str], test_share: float, split_seed: int, shuffle_seed: int | None
 ) -> tuple[pa.Table, dict[Key, tuple[str, str]]]:
-    """Split documents into the two sides; if several documents have the same text, only the first is used.
+    """Split documents into the two sides; of documents with the same text but for case and white space, use the first.
 
     Args:
         texts: the text of each document, in order.
         labels: the label of each document.
         test_share, split_seed: the `share` and `seed` of `split_sides`.
-        shuffle_seed: the seed for shuffling the training labels; None to train on the correct labels.
+        shuffle_seed: the seed for shuffling the training labels, whose counts do not change; None for correct labels.
 
     Returns:
         A table of the documents that are used: `text`, `label`, `taught` (the label in training) and `side`. And for
@@ -225,55 +164,40 @@ def split_documents(
     Raises:
         InputError: one side has no documents, or the training side has only one label.
     """
-    first = first_of_each_text(texts.values())
-    keys = [key for key, is_first in zip(texts, first, strict=True) if is_first]
-    own = [labels[key] for key in keys]
-    sides = split_sides(own, test_share, split_seed)
-    _check_sides(own, sides)
-    taught = list(own)
+    distinct: dict[str, Key] = {}
+    for key, text in texts.items():
+        distinct.setdefault(" ".join(text.casefold().split()), key)
+    keys = list(distinct.values())
+    own = np.array([labels[key] for key in keys], object)
+    sides = split_sides(own.tolist(), test_share, split_seed)
+    train = np.flatnonzero(np.array(sides) == TRAIN)
+    n_labels, n_test = len(set(own[train])), len(keys) - len(train)
+    if n_labels < 2 or not n_test:
+        raise InputError(
+            f"--label: without documents that repeat another's text, {len(train):,} training documents with "
+            f"{counted(n_labels, 'label')} and {n_test:,} test documents are left; a classifier needs two "
+            "labels and a test document; give more documents"
+        )
+    taught = own.copy()
     if shuffle_seed is not None:
-        train = [i for i, side in enumerate(sides) if side == TRAIN]
-        for i, label in zip(train, shuffle_labels([own[i] for i in train], shuffle_seed), strict=True):
-            taught[i] = label
+        taught[train] = own[np.random.default_rng([shuffle_seed, SHUFFLED_LABELS]).permutation(train)]
     columns = {"text": pa.array([texts[key] for key in keys], pa.string()), "label": own, "taught": taught}
     return pa.table({**columns, "side": sides}), dict(zip(keys, zip(sides, taught, strict=True), strict=True))
 
 
-def _check_sides(labels: Sequence[str], sides: Sequence[str]) -> None:
-    counts = Counter(sides)
-    taught = {label for label, side in zip(labels, sides, strict=True) if side == TRAIN}
-    if len(taught) < 2 or not counts[TEST]:
-        raise InputError(
-            f"--label: without documents that repeat another's text, {counts[TRAIN]:,} training documents with "
-            f"{counted(len(taught), 'label')} and {counts[TEST]:,} test documents are left; a classifier needs two "
-            "labels and a test document; give more documents"
-        )
-
-
 def side_rows(
-    sentences: Mapping[str, Sequence[Any]], labels: Mapping[Key, str], placed: Mapping[Key, tuple[str, str]], side: str
+    sentences: pa.Table, labels: Mapping[Key, str], placed: Mapping[Key, tuple[str, str]], side: str
 ) -> pa.Table:
     """Return the rows of `finetune/train` or `finetune/test`: the sentences of one side.
 
-    Args:
-        sentences: the sentences, as `read_sentences` returns them.
-        labels: the label of each document.
-        placed: the documents' sides and labels in training, as `split_documents` returns them.
-        side: the side, `train` or `test`.
+    `placed` are the documents' sides and labels in training, as `split_documents` returns them.
     """
-    keys = list(zip(sentences["dataset"], sentences["doc_id"], strict=True))
-    rows = [i for i, key in enumerate(keys) if placed.get(key, ("", ""))[0] == side]
-    columns = {name: [sentences[name][i] for i in rows] for name in ("sent_id", "text", "dataset", "doc_id")}
-    columns["label"] = [labels[keys[i]] for i in rows]
+    own = sentences.filter(pa.array([placed.get(key, ("", ""))[0] == side for key in _keys(sentences)]))
+    found = own.select(["sent_id", "text", "dataset", "doc_id"])
+    found = found.append_column("label", pa.array([labels[key] for key in _keys(own)], pa.string()))
     if side == TRAIN:
-        columns["trained_as"] = [placed[keys[i]][1] for i in rows]
-    return pa.table(columns)
-
-
-def numbered(labels: Sequence[str], names: Sequence[str]) -> Int64s:
-    """Return each label's index in the names, `[labels]`."""
-    places = {name: place for place, name in enumerate(names)}
-    return np.array([places[label] for label in labels], np.int64)
+        found = found.append_column("trained_as", pa.array([placed[key][1] for key in _keys(own)], pa.string()))
+    return found
 
 
 def _some(labels: Iterable[str]) -> str:

@@ -1,14 +1,24 @@
-"""The evaluation of a classifier: the rows of `finetune/epochs` and `finetune/labels`."""
+"""The evaluation of a classifier: the rows of `finetune/epochs` and `finetune/labels`, and the figure of the epochs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from matplotlib.figure import Figure
 from scipy.special import log_softmax
 
 from ops import schema
 from ops.arrays import Float64s, Floats, Int64s
+from ops.figures.lines import lines, longer
+
+_LINES = (
+    ("loss", "training documents", "loss"),
+    ("loss", "test documents", "test_loss"),
+    ("test documents", "accuracy", "test_accuracy"),
+    ("test documents", "macro F1", "test_macro_f1"),
+    ("test documents", "accuracy of the most frequent label", "majority_accuracy"),
+)
 
 
 @dataclass(frozen=True)
@@ -77,3 +87,12 @@ def label_table(names: Sequence[str], train: Int64s, found: Quality) -> pa.Table
         "f1": found.f1,
     }
     return schema.table("finetune/labels", columns)
+
+
+def training_figure(epochs: pa.Table) -> Figure:
+    """Draw the losses, and the test documents' accuracy and macro F1."""
+    return lines(
+        longer(epochs, *_LINES), "epoch", own_scales=True, title="",
+        y_label={"loss": "cross-entropy (nats)", "test documents": "share (0 to 1)"},
+        y_scale={"test documents": "share"},
+    )  # fmt: skip

@@ -4,15 +4,15 @@ The result does not depend on the division of the training by checkpoints.
 """
 
 import math
+import tarfile
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from ops.arrays import Float32s
 from ops.errors import InputError
@@ -21,34 +21,12 @@ from ops.model.batches import pad
 from ops.model.tokenizer import Tokens
 from ops.model.transformers_calls import quiet_transformers
 from ops.model.weights import not_finite
+from ops.storage.store import Store
 
 _TEST_BATCH = 32
 
 
-@dataclass(frozen=True)
-class TrainingOptions:
-    """The options for training a classifier.
-
-    Attributes:
-        epochs, batch_size: number of passes over the documents, and number of documents in a step.
-        learning_rate: the constant learning rate of Adam (Kingma and Ba 2015), without weight decay and clipping.
-        seed: the seed of the order of the documents and of dropout.
-        device: `cpu` or `cuda`.
-    """
-
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    seed: int
-    device: str
-
-
-@dataclass(frozen=True)
-class Example:
-    """A document's tokens and the index of its label."""
-
-    tokens: Tokens
-    label: int
+Example = tuple[Tokens, int]  # a document's tokens and the index of its label
 
 
 class _Until(TrainerCallback):  # type: ignore[misc]
@@ -80,30 +58,32 @@ class ClassifierTraining:
     """A training that runs a number of steps at a time, each time from the previous checkpoint.
 
     Args:
-        model: the classifier.
-        train, test: the documents of each side.
-        options: the training options.
-        pad_id: the id of the padding token.
+        epochs, batch_size: number of passes over the documents, and number of documents in a step.
+        learning_rate: the constant learning rate of Adam (Kingma and Ba 2015), without weight decay and clipping.
+        seed: the seed of the order of the documents and of dropout.
+        device: `cpu` or `cuda`.
     """
 
     def __init__(
-        self, model: Classifier, train: list[Example], test: list[Example], options: TrainingOptions, pad_id: int
-    ) -> None:
-        self.model, self.train, self.test, self.options, self.pad_id = model, train, test, options, pad_id
+        self, model: Classifier, train: list[Example], test: list[Example], pad_id: int, *,
+        epochs: int, batch_size: int, learning_rate: float, seed: int, device: str,
+    ) -> None:  # fmt: skip
+        self.model, self.train, self.test, self.pad_id = model, train, test, pad_id
+        self.batch_size, self.learning_rate, self.seed = batch_size, learning_rate, seed
         self.until = _Until()
         with quiet_transformers():
             arguments = TrainingArguments(
                 output_dir=tempfile.gettempdir(),
-                num_train_epochs=options.epochs,
-                per_device_train_batch_size=options.batch_size,
+                num_train_epochs=epochs,
+                per_device_train_batch_size=batch_size,
                 per_device_eval_batch_size=_TEST_BATCH,
-                learning_rate=options.learning_rate,
+                learning_rate=learning_rate,
                 lr_scheduler_type="constant",
                 optim="adamw_torch",
                 weight_decay=0.0,
                 max_grad_norm=0.0,
-                seed=options.seed % (1 << 32),
-                use_cpu=options.device == "cpu",
+                seed=seed % (1 << 32),
+                use_cpu=device == "cpu",
                 save_strategy="no",
                 logging_strategy="steps",
                 logging_steps=1,
@@ -112,19 +92,17 @@ class ClassifierTraining:
                 disable_tqdm=True,
                 remove_unused_columns=False,
                 label_names=["labels"],
-                dataloader_pin_memory=options.device != "cpu",
+                dataloader_pin_memory=device != "cpu",
             )
             self.trainer = Trainer(
                 model=model, args=arguments, train_dataset=train, data_collator=self.collate, callbacks=[self.until]
             )
-        for callback in list(self.trainer.callback_handler.callbacks):
-            if type(callback).__name__ in ("PrinterCallback", "ProgressCallback"):
-                self.trainer.remove_callback(callback)
+        self.trainer.remove_callback(PrinterCallback)
 
     def collate(self, examples: list[Example]) -> dict[str, torch.Tensor]:
         """Return documents as a batch of token ids, the mask of real tokens, and labels."""
-        ids, real, _ = pad([example.tokens for example in examples], self.pad_id, torch.device("cpu"))
-        labels = torch.tensor([example.label for example in examples])
+        ids, real, _ = pad([tokens for tokens, _ in examples], self.pad_id, torch.device("cpu"))
+        labels = torch.tensor([label for _, label in examples])
         return {"input_ids": ids, "attention_mask": real.long(), "labels": labels}
 
     def run(self, stop: int, checkpoint: Path | None, folder: Path) -> tuple[list[float], Path]:
@@ -145,18 +123,18 @@ class ClassifierTraining:
         self.trainer.args.output_dir = str(folder)
         if checkpoint is None:
             # Later calls restore the random state from the checkpoint.
-            torch.manual_seed(self.options.seed)
+            torch.manual_seed(self.seed)
         with quiet_transformers():
             self.trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
         tensor = not_finite(self.model)
         if tensor is not None:
-            raise diverged(self.options.learning_rate, f"{tensor} after step {stop:,}")
+            raise diverged(self.learning_rate, f"{tensor} after step {stop:,}")
         return list(self.until.losses), folder / f"checkpoint-{stop}"
 
     def step_seconds(self, enough: float) -> float:
         """Return the duration of a step (forward and backward) in seconds, measured for at least `enough` seconds."""
         self.model.train()
-        size, done = self.options.batch_size, 0
+        size, done = self.batch_size, 0
         device = next(self.model.parameters()).device
         started = time.perf_counter()
         while done == 0 or time.perf_counter() - started < enough:
@@ -176,8 +154,25 @@ class ClassifierTraining:
             found = self.trainer.predict(self.test)  # type: ignore[arg-type]  # a list is a data set
         scores = np.asarray(found.predictions, np.float32)
         if not np.isfinite(scores).all():
-            raise diverged(self.options.learning_rate, "a score of a test document")
+            raise diverged(self.learning_rate, "a score of a test document")
         return scores
+
+
+def pack(folder: Path, path: str) -> None:
+    """Write the files of a checkpoint's folder into one file."""
+    with tarfile.open(path, "w") as tar:
+        for file in sorted(folder.iterdir()):
+            tar.add(file, file.name)
+
+
+def unpack(store: Store, name: str, folder: Path) -> Path:
+    """Extract the files that `pack` stored in one file into a folder, and return the folder."""
+    with (
+        store.filesystem.open_input_stream(store.path(name), compression=None) as stream,
+        tarfile.open(fileobj=stream, mode="r|") as tar,
+    ):
+        tar.extractall(folder, filter="data")
+    return folder
 
 
 def segments(documents: int, batch_size: int, epochs: int, steps: int) -> list[tuple[int, int]]:

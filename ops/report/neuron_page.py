@@ -6,11 +6,11 @@ import numpy as np
 
 from ops.arrays import Float32s, Int64s
 from ops.facts.examples import read_pattern
-from ops.facts.findings import said_lift, winners_with
-from ops.facts.neuron_facts import COMPARED, NeuronFacts, first_without_hubs
+from ops.facts.findings import winners_with
+from ops.facts.neuron_facts import NeuronFacts, first_without_hubs
 from ops.facts.neuron_lists import kind_of, literals, measured, peaks
 from ops.facts.rows import Row, Rows
-from ops.facts.text import short_percent
+from ops.facts.text import lift, short_percent
 from ops.forms.forms import NAMES
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree, lift_strips
@@ -59,20 +59,16 @@ def _pole(facts: NeuronFacts) -> Row:
         "datasets": len({winner["dataset"] for winner in winners}),
         "negatives": [_shaded(row, None) | {"lead": 0, "is_hub": False} for row in facts.hard_negatives],
         "scale": _scale(winners),
-        # Words of topics are counted in the listed winners only, so that they are left out here.
-        "shared_words": [row for row in facts.shared_words if row["q_value"] is not None],
-        "findings": [_described(row, is_collapsed) | {"winners": _ranks(facts, row)} for row in findings],
+        "findings": [
+            _described(row, is_collapsed)
+            | {"winners": [winners[at]["rank"] for at in sorted(winners_with(row, facts.winners, facts.options))]}
+            for row in findings
+        ],
         "avoids": [_described(row, is_collapsed) for row in facts.avoids[:FINDINGS]],
         "profiles": _profiles(facts.profiles),
         "lists": [*literals(facts), measured("What sets them apart", findings, facts.n_winners), *peaks(facts)],
         "peaks": {name: facts.sure_peaks(name) for name in ("peak_word", "peak_tag")},
     }
-
-
-def _ranks(facts: NeuronFacts, finding: Row) -> list[int]:
-    later = winners_with(finding, facts.winners[COMPARED:], facts.options)
-    places = facts.holds(finding) | {COMPARED + place for place in later}
-    return [facts.winners[place]["rank"] for place in sorted(places)]
 
 
 def _scale(winners: Rows) -> float:
@@ -114,9 +110,9 @@ def _described(row: Row, is_collapsed: bool) -> Row:
 
 def _said(row: Row) -> str:
     if row["baseline_share"] == 0 and row["count"]:
-        return said_lift(row)
+        return f"{row['count']:,} of {row['n']:,}, none in the corpus"
     share = "" if row["baseline_share"] is None else f", {short_percent(row['baseline_share'])} of the corpus"
-    times = "" if row["g2"] < 0 else f": {said_lift(row)} times"
+    times = "" if row["g2"] < 0 else f": {lift(row['lift'])} times"
     return f"{row['count']:,} of {row['n']:,}{share}{times}"
 
 

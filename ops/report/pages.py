@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ops.errors import visible
 from ops.facts import text
 from ops.facts.text import said_wins, token_text
-from ops.facts.verdicts import CAUTION, headline, said_numbers, said_verdict
+from ops.facts.verdicts import CAUTION, evidence, headline, said_numbers
 from ops.report.shading import Piece
 
 FOLDER = Path(__file__).parent / "templates"
@@ -78,11 +78,7 @@ def tint(value: float | None, scale: float) -> str:
 
 
 _ENVIRONMENT = Environment(
-    loader=FileSystemLoader(FOLDER),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
+    loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 _ENVIRONMENT.globals["CAUTION"] = CAUTION
 _ENVIRONMENT.filters |= {
@@ -96,7 +92,7 @@ _ENVIRONMENT.filters |= {
     "in_brief": text.in_brief,
     "said_numbers": said_numbers,
     "headline": headline,
-    "said_verdict": said_verdict,
+    "evidence": evidence,
     "token_text": token_text,
     "said_wins": said_wins,
     "shaded": shaded,

@@ -26,10 +26,7 @@ LISTED = (
 
 
 def search_index(
-    evidence: pa.Table,
-    neurons: Sequence[Key],
-    known: Mapping[Key, Row],
-    pages: Collection[tuple[int, int]],
+    evidence: pa.Table, neurons: Sequence[Key], known: Mapping[Key, Row], pages: Collection[tuple[int, int]]
 ) -> str:
     """Return the index as a script that sets `atlasIndex` to base64 of gzip of JSON, a third of the JSON's size.
 
@@ -40,7 +37,6 @@ def search_index(
     `kind` and `person` are those of `jobs.show --find`.
 
     Args:
-        evidence: rows with `COLUMNS`.
         neurons: all neurons with each of their poles, in the order in which they are listed without a phrase.
         known: for neurons and poles, what is known of `text`, `verdict`, `across` and `auc`.
         pages: layer and unit of the neurons that have a page.

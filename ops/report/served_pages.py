@@ -57,9 +57,7 @@ class Pages:
     def neuron(self, name: str, own: dict[str, Any] | None = None) -> Page | None:
         """Return the page of neuron `LAYER-UNIT`, or None if no neuron has that name.
 
-        Args:
-            name: the name.
-            own: a text of the reader's own, to be shown among the winners (see `with_own_winner`).
+        `own` is a text of the reader's own, to be shown among the winners (see `with_own_winner`).
         """
         pair = self.pair(name)
         if pair is None:
@@ -71,13 +69,9 @@ class Pages:
         return Page(page)
 
     def own_text(self, facts: dict[str, Any], said: list[str], legend: str, winners: int) -> Page:
-        """Return the page about a text of the reader's own.
+        """Return the page about a text of the reader's own: its facts (see `with_own_text`), and sentences about it.
 
-        Args:
-            facts: its facts (see `with_own_text`).
-            said: what is said of it, in sentences.
-            legend: what the columns of its list mean.
-            winners: the number of winners of a pole.
+        The legend says what the columns of its list mean, and `winners` is the number of winners of a pole.
         """
         context = {"own": facts, "said": said, "legend": legend, "k": winners}
         return Page(self.site.render("own_text.html", context, ""))

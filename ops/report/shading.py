@@ -1,6 +1,9 @@
-"""Splits a sentence into pieces, each with the activation of its token."""
+"""Sentences in pieces, each with the activation of its token, and a text of the reader's own among them."""
 
 from typing import Any, NamedTuple
+
+from ops.facts.rows import Row
+from ops.facts.text import number
 
 
 class Piece(NamedTuple):
@@ -14,11 +17,7 @@ class Piece(NamedTuple):
 def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None) -> list[Piece]:
     """Return a text split into consecutive pieces, each of which belongs to one token or to none.
 
-    Args:
-        text: the sentence.
-        tokens: the sentence's row of `token_activations/`; None if it has none.
-        peak: the span of the peak word; None if there is none.
-
+    `tokens` is the sentence's row of `token_activations/`, and `peak` the span of the peak word, if there are any.
     Tokens that share characters, such as an emoji's bytes, form one piece, with the value of largest absolute size. The
     ends of the peak word also split pieces.
 
@@ -30,7 +29,7 @@ def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None
     owner = [-1] * len(text)
     if tokens is not None:
         spans = zip(tokens["starts"], tokens["ends"], tokens["activations"], strict=True)
-        for number, (start, end, value) in enumerate(spans):
+        for token, (start, end, value) in enumerate(spans):
             if start is None:
                 continue
             # The space at the start of a byte-level token is not shaded.
@@ -39,7 +38,7 @@ def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None
             for i in range(start, end):
                 held = values[i]
                 if held is None or abs(value) > abs(held):
-                    values[i], owner[i] = value, number
+                    values[i], owner[i] = value, token
     pieces: list[Piece] = []
     first = 0
     for i in range(1, len(text) + 1):
@@ -49,3 +48,31 @@ def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None
             pieces.append(Piece(text[first:i], values[first], here))
             first = i
     return pieces
+
+
+def with_own_text(facts: Row) -> Row:
+    """Return the facts of a text with the shaded `pieces` of the text, and their `scale`, in each row of a unit."""
+    return facts | {"rows": [row | _shaded(facts, row) for row in facts["rows"]]}
+
+
+def with_own_winner(pole: Row, facts: Row) -> Row:
+    """Return the variables for a pole of a neuron's page, with the reader's text in its place among the winners.
+
+    It comes before the first winner of a lower rank, or after all winners that are not folded. The facts of the text
+    are those of `Responder.place`.
+    """
+    row = facts["poles"][pole["pole"]]
+    own = row | _shaded(facts, row) | {"is_own": True, "text": facts["text"], "lead": 0, "is_hub": False}
+    own["said"] = ("above " if pole["pole"] == "top" else "below ") + number(row["beyond"], ".2f %") + " of the corpus"
+    rank = f", and would be winner {row['rank']:,} of {pole['n_winners']:,}" if row["rank"] else ""
+    first = pole["winners"][: pole["first"]]
+    place = next((i for i, w in enumerate(first) if row["rank"] and w["rank"] >= row["rank"]), len(first))
+    winners = [*first[:place], own, *first[place:], *pole["winners"][pole["first"] :]]
+    return pole | {"winners": winners, "first": len(first) + 1, "own_said": own["said"] + rank}
+
+
+def _shaded(facts: Row, row: Row) -> Row:
+    tokens = {"starts": facts["starts"], "ends": facts["ends"], "activations": row["tokens"]}
+    pieces = shade(facts["text"], tokens, row["span"])
+    values = [abs(piece.value) for piece in pieces if piece.value is not None and not piece.text.isspace()]
+    return {"pieces": pieces, "scale": max(values, default=0.0)}

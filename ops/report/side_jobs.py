@@ -4,8 +4,9 @@ The rest of a side job's page follows from its tables and their schema (`ops.rep
 """
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
 from statistics import fmean
+from types import MappingProxyType
+from typing import NamedTuple
 
 import pyarrow.compute as pc
 
@@ -71,8 +72,7 @@ def _analogies(store: Store) -> str:
     return (
         f"The space {best['space']} answers most analogies: {short_percent(best['accuracy'])} of "
         f"{best['n_known']:,} questions whose words it knows{_interval(best)}; the word nearest to the third one is "
-        "the answer to "
-        f"{short_percent(nearest['accuracy'])}."
+        f"the answer to {short_percent(nearest['accuracy'])}."
     )
 
 
@@ -116,19 +116,15 @@ def _interval(row: Row) -> str:
     return "" if row["low"] is None else f" (95 %: {short_percent(row['low'])} to {short_percent(row['high'])})"
 
 
-@dataclass(frozen=True)
-class SideJob:
-    """What is written by hand about a side job.
+class SideJob(NamedTuple):
+    """The title of a side job's page, what it measures, and for a table what it shows in one sentence.
 
-    Attributes:
-        title: the title of its page.
-        about: what it measures, with the source, the main caveats, and how to read more.
-        findings: for a table, what it shows in one sentence; the first one that a run has is shown.
+    `about` has the source, the main caveats, and how to read more. The first finding that a run has is shown.
     """
 
     title: str
     about: str
-    findings: Mapping[str, Finding] = field(default_factory=dict)
+    findings: Mapping[str, Finding] = MappingProxyType({})
 
 
 SIDE_JOBS = {
@@ -177,11 +173,7 @@ SIDE_JOBS = {
         "masked words, translations, and neighbours by short codes. majority and shuffled show chance. If 0 is between "
         "the ends of a difference's interval, no difference is shown. atlas show --word WORD prints a word's "
         "neighbours in every space.",
-        {
-            "meaning/analogies": _analogies,
-            "meaning/sentences": _next_sentences,
-            "meaning/translations": _translations,
-        },
+        {"meaning/analogies": _analogies, "meaning/sentences": _next_sentences, "meaning/translations": _translations},
     ),
     "compare": SideJob(
         "Layers, neurons and models compared with each other: compare",

@@ -1,5 +1,6 @@
 """A side job's page: its title and finding, its figures, and its tables with what their rows and columns mean."""
 
+from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,6 @@ from ops.facts.comparison import comparisons, read_findings
 from ops.facts.contrasts import read_contrasts
 from ops.facts.listing import Listing
 from ops.facts.rows import Row
-from ops.report.captions import caption
 from ops.report.side_jobs import SIDE_JOBS, finding
 from ops.schema import TABLES
 from ops.schema.columns import STRINGS, Column, TableSpec
@@ -37,17 +37,12 @@ def side_jobs(run: Row) -> list[str]:
 
 
 def figures(run: Row, job: str) -> list[Row]:
-    """Return a side job's figures: `name`, the path in the run, `file`, the path in a site, and `caption`."""
+    """Return a side job's figures: `name`, the path in the run, `file`, the path in a site, and `shows`, in words."""
     named = [file["name"] for files in run["tables"].values() for file in files]
-    return [
-        {
-            "name": name,
-            "file": f"figures/{name.replace('/figures/', '-', 1).replace('/', '-')}",
-            "caption": caption(name),
-        }
-        for name in named
-        if name.startswith(f"{job}/") and name.endswith(".svg")
-    ]
+    own = [name for name in named if name.startswith(f"{job}/") and name.endswith(".svg")]
+    files = [f"figures/{name.replace('/figures/', '-', 1).replace('/', '-')}" for name in own]
+    shows = [f"{job}: {PurePath(name).stem.replace('_', ' ')}" for name in own]
+    return [dict(zip(("name", "file", "shows"), figure, strict=True)) for figure in zip(own, files, shows, strict=True)]
 
 
 def side_context(store: Store, run: Row, job: str) -> Row:

@@ -16,9 +16,9 @@ from ops.facts.text import plain
 from ops.model.names import model_title, without_place
 from ops.report.neuron_page import neuron_context, quantile_samples
 from ops.report.overview import map_data
-from ops.report.own_text import with_own_winner
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.search_index import COLUMNS, LISTED, search_index
+from ops.report.shading import with_own_winner
 from ops.report.side_jobs import SIDE_JOBS
 from ops.report.side_pages import figures, side_context, side_jobs
 from ops.schema import layer_columns
@@ -39,8 +39,7 @@ class Site:
     """The pages of a run, rendered from its current tables.
 
     Args:
-        facts: what is known about the run; its stage ingest must be complete too.
-        run: the content of run.json.
+        facts, run: what is known about the run, whose stage ingest must be complete too, and its run.json.
         written: when the pages or their tables were written.
         winners: number of winners that a neuron's page lists for each pole.
         served: whether pages are rendered on request, so that every neuron has one.

@@ -15,10 +15,6 @@ class Common:
     """Counts, for each unit and end, the texts that have it in the outer part of the corpus's distribution.
 
     Blocks of texts are added one after another. The drawn sentences are counted in the same way.
-
-    Args:
-        units: the number of units.
-        seed: the seed of the draws.
     """
 
     def __init__(self, units: int, seed: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.arrays import Float32s, Float64s, Int64s
+from ops.arrays import Float32s, Int64s
 from ops.respond.tails import Distributions, is_outer
 from ops.schema import layer_columns
 from ops.storage.open_tables import OpenTables
@@ -16,7 +16,6 @@ from ops.topk.neurons import Neurons, neuron_and_pole, read_neurons
 
 MOST, LEAST = 1_000, 200  # sentences of a reference; with fewer than LEAST there is no comparison
 FARTHEST = 0.25  # largest difference in tokens, as a share of the text's own number
-TWENTIETH = 20  # the tail of the unit in this place is compared too
 _BLOCK = 256  # units whose sample is in memory at once
 
 
@@ -96,19 +95,12 @@ class Corpus:
                 yield slice(start + first, start + stop), sample.of_units(first, stop)
 
     @cached_property
-    def wholes(self) -> tuple[Int64s, Float64s]:
-        """How unusual each sentence of the sample is as a whole, like a text that is not in the corpus.
-
-        The number of its outer units, and the tail of its unit in place `TWENTIETH`, `[sample]` each.
-        """
-        outers = np.zeros(len(self.sample.ids), np.int64)
-        smallest = np.full((len(outers), TWENTIETH), np.inf)
+    def outers(self) -> Int64s:
+        """The number of outer units of each sentence of the sample, counted as for other texts, `[sample]`."""
+        counts = np.zeros(len(self.sample.ids), np.int64)
         for units, activations in self.blocks():
-            tails = np.abs(self.distributions.tails_of_sentences(activations, units))
-            outers += is_outer(tails).sum(1)
-            both = np.concatenate([smallest, np.where(np.isnan(tails), np.inf, tails)], axis=1)
-            smallest = np.partition(both, TWENTIETH - 1, axis=1)[:, :TWENTIETH]
-        return outers, smallest.max(1)
+            counts += is_outer(self.distributions.tails_of_sentences(activations, units)).sum(1)
+        return counts
 
     @cached_property
     def families(self) -> Int64s:

@@ -1,14 +1,13 @@
 """What is said about each text: how unusual it is, its most unusual units with their explanations, and their peaks."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s
-from ops.facts.rows import POLE, Key, key_of
+from ops.facts.rows import POLE, Key, Row, Rows, key_of
 from ops.model.activations import Scorer
 from ops.model.batches import Lengths
 from ops.respond.common import Common
@@ -16,11 +15,9 @@ from ops.respond.corpus import Corpus
 from ops.respond.measure import Measured, known
 from ops.respond.tails import is_outer
 from ops.respond.texts import OwnText
+from ops.sentences.word_spans import words_of_tokens
 from ops.tokens.read_tokens import read_tokens
 from ops.tokens.winners import Winners
-
-Row = dict[str, Any]
-Rows = list[Row]
 
 
 def with_explanations(corpus: Corpus, rows: Rows) -> Rows:
@@ -39,7 +36,6 @@ def unit_rows(corpus: Corpus, measured: Measured, text: int, units: Int64s, most
     """Return rows of the units of a text whose tail is known, by `tail_like`, then by `tail`, then by the size of `z`.
 
     Args:
-        corpus, measured: the corpus, and how unusual the texts are.
         text: the index of the text.
         units: the units to choose from.
         most: the number of rows, one for each family; None for all units, whatever their families.
@@ -81,8 +77,6 @@ def add_peaks(
     has no peak.
 
     Args:
-        scorer: the model.
-        texts: the texts.
         rows: the rows of each text, as `unit_rows` returns them.
         budget, lengths: as `length_batches` takes them.
     """
@@ -98,7 +92,7 @@ def add_peaks(
     chosen, number = np.unique(sentence, return_inverse=True)  # every sentence that is read has a row
     found = read_tokens(
         scorer, Winners(number, layer, unit, sign, activation), [texts[i].placed for i in chosen],
-        [texts[i].word_of_token for i in chosen], budget, lengths,
+        [words_of_tokens(texts[i].placed.spans, texts[i].words) for i in chosen], budget, lengths,
     )  # fmt: skip
     for at, (text, row) in enumerate(every):
         word = int(found.peak[at])
@@ -116,7 +110,7 @@ def text_facts(text: OwnText, measured: Measured, at: int, rows: Rows) -> Row:
     return {
         "text": text.text, "tokens": text.tokens, "cut": text.placed.tokens.cut, "notes": list(text.notes),
         "sent_id": sent_id, "dataset": dataset, "units": int(np.count_nonzero(~np.isnan(measured.tail[at]))),
-        **measured.wholes[at].as_json(), "starts": starts, "ends": ends, "rows": rows,
+        **measured.wholes[at], "starts": starts, "ends": ends, "rows": rows,
     }  # fmt: skip
 
 

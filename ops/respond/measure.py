@@ -9,40 +9,10 @@ import pyarrow as pa
 
 from ops.arrays import Float32s, Float64s, Int32s, Int64s
 from ops.respond.common import Common
-from ops.respond.corpus import TWENTIETH, Corpus
+from ops.respond.corpus import Corpus
 from ops.respond.tails import is_outer, places_among_winners, signed_tails
 from ops.schema import table
 from ops.schema.responses import RESPONSES
-
-
-@dataclass(frozen=True)
-class Whole:
-    """How unusual a text is as a whole, next to the sentences of its reference, each treated as the text is.
-
-    Attributes:
-        outer: the number of its units with a tail of at most `OUTER`.
-        twentieth: the tail of its unit in place `TWENTIETH`.
-        outers, twentieths: the same of each sentence of the reference, `[sentences]`; empty without a reference.
-        lengths: the numbers of model tokens of these sentences, `[sentences]`.
-    """
-
-    outer: int
-    twentieth: float
-    outers: Int64s
-    twentieths: Float64s
-    lengths: Int64s
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers, with quantiles over the reference, which are None without one."""
-        size = len(self.outers)
-        low, median, high = np.quantile(self.outers, [0.05, 0.5, 0.95]).tolist() if size else (None, None, None)
-        return {
-            "outer": self.outer, "reference": size, "outer_q05": low, "outer_q50": median, "outer_q95": high,
-            "share_with_more": float((self.outers > self.outer).mean()) if size else None,
-            "fewest_tokens": int(self.lengths.min()) if size else None,
-            "most_tokens": int(self.lengths.max()) if size else None,
-            "tail_20": known(self.twentieth), "tail_20_q50": known(np.median(self.twentieths)) if size else None,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,7 +25,7 @@ class Measured:
         tail: their signed tails in the corpus (see `signed_tails`); NaN for silent units and inactive features.
         tail_like: their signed tails in each text's reference; NaN without a reference.
         rank: their ranks among the winners at the end where the tail is; 0 if they are not among them.
-        wholes: how unusual each text is as a whole.
+        wholes: how unusual each text is as a whole, as JSON (see `whole`).
     """
 
     activation: Float32s
@@ -63,7 +33,7 @@ class Measured:
     tail: Float64s
     tail_like: Float64s
     rank: Int32s
-    wholes: list[Whole]
+    wholes: list[dict[str, Any]]
 
 
 def measure(
@@ -72,7 +42,6 @@ def measure(
     """Return how unusual texts are.
 
     Args:
-        corpus: what is known of the corpus.
         values: the texts' activations, `[texts, units]`.
         lengths: their numbers of model tokens.
         own: the id of the sentence of the corpus that a text is, or -1.
@@ -95,15 +64,28 @@ def measure(
     tail_like[np.isnan(tail)] = np.nan
     if common is not None:
         common.add_texts(tail)
-    ordered = np.sort(np.abs(tail), axis=1)[:, :TWENTIETH]  # NaN comes last
-    outers, twentieths = corpus.wholes if any(map(len, nearest)) else (np.zeros(0, np.int64), np.zeros(0))
-    wholes = [
-        Whole(int(is_outer(own_tails).sum()), float(smallest[-1]), outers[chosen], twentieths[chosen],
-              corpus.sample.lengths[chosen])
-        for own_tails, smallest, chosen in zip(tail, ordered, nearest, strict=True)
-    ]  # fmt: skip
+    counts = is_outer(tail).sum(1).tolist()
+    wholes = [whole(corpus, outer, chosen) for outer, chosen in zip(counts, nearest, strict=True)]
     spread = np.where(distributions.silent, np.nan, distributions.std)
     return Measured(values, (values - distributions.mean) / spread, tail, tail_like, rank, wholes)
+
+
+def whole(corpus: Corpus, outer: int, chosen: Int64s) -> dict[str, Any]:
+    """Return how unusual a text is as a whole, next to the sentences of its reference, each treated as the text is.
+
+    Args:
+        corpus: what is known of the corpus.
+        outer: the number of its units with a tail of at most `OUTER`.
+        chosen: the indices of these sentences in the sample, `[sentences]`; without any, what is compared is None.
+    """
+    compared = ("outer_q05", "outer_q50", "outer_q95", "share_with_more", "fewest_tokens", "most_tokens")
+    found: dict[str, Any] = {"outer": outer, "reference": len(chosen), **dict.fromkeys(compared)}
+    if len(chosen):
+        outers, lengths = corpus.outers[chosen], corpus.sample.lengths[chosen]
+        ends = int(lengths.min()), int(lengths.max())
+        numbers = (*np.quantile(outers, [0.05, 0.5, 0.95]).tolist(), float((outers > outer).mean()), *ends)
+        found |= dict(zip(compared, numbers, strict=True))
+    return found
 
 
 def text_tails(corpus: Corpus, values: Float32s, own: Sequence[int]) -> tuple[Float64s, Int32s]:

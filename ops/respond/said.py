@@ -1,28 +1,20 @@
 """What is said about texts, in words and as lists."""
 
-from typing import Any
-
 from ops.errors import counted, visible
 from ops.facts.listing import Listing
-from ops.facts.text import in_brief, plain, short_percent, shorten, tail, wrap
+from ops.facts.rows import Row
+from ops.facts.text import in_brief, plain, short_percent, shorten, wrap
 from ops.respond.common import DRAWS
-from ops.respond.corpus import LEAST, TWENTIETH
+from ops.respond.corpus import LEAST
 from ops.respond.tails import OUTER
 from ops.show.listing import lines_of
 from ops.topk.unit_names import UnitNames
-
-Row = dict[str, Any]
 
 INDENT = 6  # of an explanation below the numbers of its unit
 
 
 def said_of_text(facts: Row, names: UnitNames) -> list[str]:
-    """Return what is said of a text before its units are listed, in sentences.
-
-    Args:
-        facts: the facts, as `text_facts` returns them.
-        names: the names of the run's units.
-    """
+    """Return what is said of a text before its units are listed, in sentences, from its `text_facts`."""
     said = []
     if facts["sent_id"] is not None:
         said.append(f"It is sentence {facts['sent_id']} of the corpus ({facts['dataset']}), left out of all counts.")
@@ -39,11 +31,6 @@ def said_of_text(facts: Row, names: UnitNames) -> list[str]:
         f"({facts['fewest_tokens']} to {facts['most_tokens']} tokens), {short_percent(more)} have more; the median has "
         f"{median:,.0f}, and 90 % have {low:,.0f} to {high:,.0f}."
     )
-    if facts["tail_20"] is not None and facts["tail_20_q50"] is not None:
-        said.append(
-            f"Its {TWENTIETH}th most unusual {names.one} has a tail of {tail(facts['tail_20'])}, and the "
-            f"{TWENTIETH}th of the median sentence {tail(facts['tail_20_q50'])}."
-        )
     return said
 
 
@@ -81,13 +68,10 @@ def legend(facts: Row, names: UnitNames) -> str:
 
 
 def lay_out_text(facts: Row, winners: int, names: UnitNames, width: int, layer: int | None = None) -> list[str]:
-    """Return a text, what is said of it, and its units, as lines.
+    """Return a text, what is said of it, and its units, as lines, from its `text_facts`.
 
     Args:
-        facts: the facts, as `text_facts` returns them.
         winners: the number of winners of a pole.
-        names: the names of the run's units.
-        width: characters per line.
         layer: the layer to which the list is limited; None for all.
     """
     has_family = any(row["alike"] for row in facts["rows"])

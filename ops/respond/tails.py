@@ -71,11 +71,9 @@ class Distributions:
         return cls(sentences, sparse, mean, std, ends, above, thresholds, silent)
 
     def at_least(self, values: Float32s, units: slice) -> Float64s:
-        """Return how many sentences have at least these activations, interpolated within a bin, `[rows, units]`.
+        """Return how many sentences have at least these activations of some units, each `[rows, units]`.
 
-        Args:
-            values: activations of the units, `[rows, units]`.
-            units: the indices of the units.
+        Counts are interpolated within a bin.
         """
         of_units = zip(values.T, self.ends[units], self.above[units], strict=True)
         return np.stack([np.interp(own, ends, above) for own, ends, above in of_units], axis=1)
@@ -122,10 +120,8 @@ def places_among_winners(
     """Return where activations that lie beyond a pole's last winner are among its winners, without own sentences.
 
     Args:
-        tables, neurons: the run's tables and units.
         values: the texts' activations, `[texts, units]`.
         own: the id of the corpus sentence that a text is, or -1, `[texts]`.
-        pole: the pole.
         threshold: the activation of each unit's last winner, `[units]`.
 
     Returns:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.arrays import Float32s, Int32s
+from ops.arrays import Float32s
 from ops.corpus.sentences import MIN_TOKENS, clean, has_only_unknown, make_splitter
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.corpus.token_windows import window_size
@@ -17,7 +17,7 @@ from ops.model.activations import Scorer
 from ops.model.batches import Lengths, length_batches
 from ops.model.tokenizer import PlacedTokens, Tokenizer, Tokens
 from ops.sentences.pipeline import BLANK, Annotator
-from ops.sentences.word_spans import Span, word_spans, words_of_tokens
+from ops.sentences.word_spans import Span, word_spans
 from ops.storage.open_tables import OpenTables
 from ops.topk.score_shard import score_batches
 
@@ -58,19 +58,9 @@ class OwnText:
         spans = self.placed.spans
         return [span[0] if span else None for span in spans], [span[1] if span else None for span in spans]
 
-    @property
-    def word_of_token(self) -> Int32s:
-        """The index of the word of each token, or -1, `[tokens]`."""
-        return words_of_tokens(self.placed.spans, self.words)
-
 
 class TextReader:
-    """Cleans and tokenizes texts as the run's corpus was.
-
-    Args:
-        tokenizer: the model's tokenizer.
-        split: the run's value of `--split`.
-    """
+    """Cleans and tokenizes texts as the run's corpus was; `split` is the run's value of `--split`."""
 
     def __init__(self, tokenizer: Tokenizer, split: str) -> None:
         self._tokenizer, self._is_split, self._splitter = tokenizer, split == "sentences", SentenceSplitter()
@@ -114,12 +104,9 @@ class TextReader:
 
 
 def sentences_of_corpus(tables: OpenTables, texts: Sequence[str], sentences: int) -> dict[str, tuple[int, str]]:
-    """Return the id and the data set of each text that is a sentence of the corpus.
+    """Return the id and the data set of each cleaned text that is a sentence of the corpus.
 
-    Args:
-        tables: the run's tables.
-        texts: the cleaned texts.
-        sentences: the number of sentences of the corpus; if there are very many, only sentences/ is read.
+    If the corpus has very many `sentences`, only those in sentences/ are looked through.
     """
     table = "corpus" if sentences <= LOOKED_THROUGH else "sentences"
     rows = tables.read(table, pc.field("text").isin(pa.array(set(texts), pa.string())), ["sent_id", "text", "dataset"])
@@ -127,12 +114,7 @@ def sentences_of_corpus(tables: OpenTables, texts: Sequence[str], sentences: int
 
 
 def score_texts(scorer: Scorer, texts: Sequence[Tokens], budget: int, lengths: Lengths) -> Float32s:
-    """Return the activations of all units for each text, `[texts, units]`.
-
-    Args:
-        scorer: the model.
-        texts: the tokens of each text.
-        budget, lengths: as `length_batches` takes them.
+    """Return the activations of all units for each text, `[texts, units]`; budget and lengths as in `length_batches`.
 
     Raises:
         InputError: an activation is not finite.

@@ -31,12 +31,9 @@ ABOUT_AS_STRONG = 1.3  # these kinds come first unless another kind's G2 is more
 
 
 def lay_out_neuron(facts: NeuronFacts, everything: bool, rows: int | None, width: int) -> str:
-    """Return one neuron and pole as text, by default as much as fits a screen.
+    """Return one neuron and pole as text, by default as much as fits a screen; `rows` are the lines per list.
 
-    Args:
-        facts: the facts, with examples.
-        everything: whether to list everything that was mined too. All lists are then complete by default.
-        rows, width: lines per list, and characters per line.
+    If everything that was mined is listed too, all lists are complete by default.
     """
     most = {name: rows or (MOST if everything else lines) for name, lines in SCREEN.items()}
     head, findings = [*_head(facts, width), ""], _findings(facts, most["findings"], everything, width)

@@ -10,7 +10,7 @@ from ops.facts.rows import Row, Rows
 from ops.facts.text import interval, number, plain, wrap
 from ops.facts.verdicts import AUDITED, HALVES, NEURONS, PERMUTED
 from ops.meaning.words import fold, split_words
-from ops.show.listing import lines_of
+from ops.show.listing import lay_out_listings, lines_of
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
 
@@ -53,6 +53,12 @@ def lay_out_audit(facts: Row, width: int) -> str:
         verdicts = [(plain(verdict), f"{{{verdict}:,}}") for verdict in AUDITED]
         lines += ["", *lines_of(Listing.of("", [("Verdicts", "{name}"), *verdicts], rows), width)]
     return "\n".join(lines)
+
+
+def lay_out_contrasts(facts: Row, width: int) -> str:
+    """Return what a contrast found as text: the sentences about probes, then the lists."""
+    said = "\n".join(wrap(sentence, width) for sentence in facts["sentences"])
+    return "\n\n".join(filter(None, [said, lay_out_listings(facts["lists"], width)]))
 
 
 def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bool) -> tuple[Rows, Rows]:
@@ -105,9 +111,9 @@ def mixing_ratios(ratios: list[Row]) -> Listing:
 
 def read_positions(store: Store) -> tuple[Rows, Rows, Rows]:
     """Return the rows of `positions/similarity`, `positions/perplexity` and `positions/labels`, [] without any."""
+    names = ("positions/similarity", "positions/perplexity", "positions/labels")
     similarity, perplexity, labels = (
-        read_table(store, name).to_pylist() if store.table_files(name) else []
-        for name in ("positions/similarity", "positions/perplexity", "positions/labels")
+        read_table(store, name).to_pylist() if store.table_files(name) else [] for name in names
     )
     return similarity, perplexity, labels
 
@@ -115,8 +121,7 @@ def read_positions(store: Store) -> tuple[Rows, Rows, Rows]:
 def position_listings(similarity: Rows, perplexity: Rows, labels: Rows, order: list[str]) -> list[Listing]:
     """Return what `read_positions` returns as lists: cosines by variant and layer, then perplexities and accuracies.
 
-    There are no perplexities for an encoder, and no accuracies if no label was requested. The variants are listed in
-    the given order.
+    The variants are listed in the given order. There may be no perplexities and no accuracies.
     """
     found = {(r["variant"], r["layer"], r["reference"]): r for r in similarity}
     layers = sorted({r["layer"] for r in similarity})
@@ -160,10 +165,9 @@ def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: st
     """Return everything about a word, which is folded in the same way as the words of the run.
 
     Args:
-        store: the run's folder.
         options: the options with which `meaning` counted the words.
         spaces: the spaces in which the words were compared, in order. Empty if they were not compared.
-        word, rows: the word, and the number of its contexts, and of its neighbours in each space.
+        rows: the number of its contexts, and of its neighbours in each space.
 
     Returns:
         `word`, `count`, `n_contexts`, `contexts` (the highest PPMI first) and `neighbours` by space (the nearest
@@ -190,13 +194,11 @@ def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: st
     contexts = read_rows(store, "meaning/contexts", here, ["context", "count", "ppmi"])
     n_contexts = len(contexts)
     contexts.sort(key=lambda c: (-c["ppmi"], -c["count"], c["context"]))
-    neighbours: dict[str, list[dict[str, Any]]] = {}
-    if spaces:
-        near = read_rows(store, "meaning/neighbours", here & (pc.field("rank") <= rows))
-        for space in spaces:
-            own = [{n: row[n] for n in ("rank", "other", "cosine", "inner")} for row in near if row["space"] == space]
-            if own:
-                neighbours[space] = sorted(own, key=lambda row: row["rank"])
+    neighbours: dict[str, Rows] = {}
+    near = read_rows(store, "meaning/neighbours", here & (pc.field("rank") <= rows)) if spaces else []
+    for row in sorted(near, key=lambda row: (spaces.index(row["space"]), row["rank"])):
+        kept = {name: row[name] for name in ("rank", "other", "cosine", "inner")}
+        neighbours.setdefault(row["space"], []).append(kept)
     return {**found[0], "n_contexts": n_contexts, "contexts": contexts[:rows], "neighbours": neighbours}
 
 

@@ -12,11 +12,8 @@ _DOTS = "..."
 def winner_line(winner: Row, source: int, width: int) -> str:
     """Return a winner as one line: rank, activation, text, and its data set in the last columns.
 
-    Args:
-        winner: `rank`, `activation`, `text`, `dataset`, and optionally `peak` and `matches` (see
-            `ops.facts.neuron_facts`).
-        source: the length of the longest data set name. Names are cut to a third of the line.
-        width: characters per line.
+    It may have a `peak` and `matches` (see `ops.facts.neuron_facts`). `source` is the length of the longest name of a
+    data set. Names are cut to a third of the line.
     """
     head, source = line_head(winner), min(source, width // 3)
     room = width - len(head) - source - 2

@@ -5,15 +5,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ops.model.tokenizer import PlacedTokens
-from ops.schema import schema
 from ops.sentences.codes import document_codes
 from ops.storage.tables import COMPRESSION
 from ops.tokens.read_tokens import TokenActivations
 from ops.tokens.winners import Winners
-from ops.topk.neurons import POLES, Neurons, neuron_and_pole
 
 GROUP_ROWS = 4_096
-_OWN = ("tokens", "starts", "ends", "activations")
 
 
 def piece_rows(
@@ -24,9 +21,7 @@ def piece_rows(
     Args:
         wanted: their rows with the columns of `ops.tokens.winners.SCHEMA`.
         winners: the same, with their places.
-        placed: the tokens of the sentences.
         sentences: the `dataset`, `doc_id`, `words` and `tags` of the sentences.
-        found: the activations at these tokens.
     """
     whole = np.concatenate([[0], np.cumsum([len(p.strings) for p in placed])]).astype(np.int32)
     spans = [span for p in placed for span in p.spans]
@@ -54,14 +49,4 @@ def piece_rows(
 
 def write_rows(rows: pa.Table, path: str) -> None:
     """Write a piece's rows and their schema's metadata, so that they can be read by ranges of sets."""
-    with pq.ParquetWriter(path, rows.schema, compression=COMPRESSION, write_page_checksum=True) as writer:
-        writer.write_table(rows, row_group_size=GROUP_ROWS)
-
-
-def token_rows(rows: pa.Table, neurons: Neurons, table: str = "token_activations") -> pa.Table:
-    """Return a piece's rows as rows of `token_activations/`, or of another table with the same columns."""
-    neuron, pole = neuron_and_pole(rows["set"].to_numpy())
-    layer, unit = neurons.layer_and_unit(neuron)
-    poles = pa.array(np.array(POLES, object)[pole], pa.string())
-    columns = {"layer": layer, "unit": unit, "pole": poles, "rank": rows["rank"], "sent_id": rows["sent_id"]}
-    return pa.table({**columns, **{name: rows[name] for name in _OWN}}).cast(schema(table))
+    pq.write_table(rows, path, row_group_size=GROUP_ROWS, compression=COMPRESSION, write_page_checksum=True)

@@ -25,7 +25,6 @@ def peak_rows(
     the winners.
 
     Args:
-        neurons: the neurons of the model.
         sets: the set of each winner (`ops.topk.neurons.set_number`), ascending, `[winners]`.
         words, tags: the words and tags of each winner's sentence, list columns `[winners]`; null if it has none.
         peak: the index of the word at which each winner peaks, or -1 for none, `[winners]`.
@@ -64,10 +63,9 @@ def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int3
     expected = np.bincount(key, chance, minlength=len(keys))
 
     which = keys // span
-    n = _total(own, np.ones(len(own), np.int64), which)
-    n_words = _total(own, lengths, which)
     in_set = np.unique(np.stack([own, documents], axis=1), axis=0)[:, 0]
-    n_documents = _total(in_set, np.ones(len(in_set), np.int64), which)
+    n, n_documents = np.bincount(own)[which], np.bincount(in_set)[which]
+    n_words = np.bincount(own, lengths).astype(np.int64)[which]
     found = expected_measures(counts, n, expected, n_words)
     hit = at_peak[winner] == value
     effect = effects_of_residuals(hit - chance, hit, key, documents[winner], counts > expected, n, n_documents)
@@ -83,21 +81,10 @@ def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int3
         "value": names.take(pa.array(keys[order] % span)),
         "count": counts[order],
         "n": n[order],
-        "share": found.share[order],
-        "baseline_share": found.baseline_share[order],
-        "lift": found.lift[order],
-        "g2": found.g2[order],
+        **{measure: getattr(found, measure)[order] for measure in ("share", "baseline_share", "lift", "g2")},
         "design_effect": np.where(np.isinf(effect), np.nan, effect)[order],
         "p_value": p[order],
         "q_value": q_values(p, which)[order],
         "rank": place_in_group(which[order]) + 1,
     }
     return pa.table(columns)
-
-
-def _total(sets: Int64s, amounts: Int64s, wanted: Int64s) -> Int64s:
-    """Return, for each entry of `wanted`, the sum of the amounts of that set."""
-    known, place = np.unique(sets, return_inverse=True)
-    sums = np.zeros(len(known), np.int64)
-    np.add.at(sums, place, amounts)
-    return np.asarray(sums[np.searchsorted(known, wanted)]) if len(wanted) else wanted

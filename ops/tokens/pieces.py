@@ -28,9 +28,7 @@ COLUMNS = ["sent_id", "text", "dataset", "doc_id", "words", "tags"]
 def pieces(ids: Ids, shards: Shards) -> list[dict[str, int]]:
     """Return the selected sentences in pieces, each from one shard and with at most `PER_PIECE` sentences.
 
-    Args:
-        ids: the ids of the selected sentences, sorted, each once.
-        shards: the shards of the corpus.
+    `ids` are the ids of the selected sentences, sorted, each once.
 
     Returns:
         For each piece, its index `piece`, its `shard`, the ids of its `first` and `last` sentence, and its number of
@@ -61,13 +59,9 @@ class Piece(NamedTuple):
 
 
 def read_piece(store: Store, wanted: str, piece: Mapping[str, int], tokenizer: Tokenizer) -> Piece:
-    """Read and tokenize the selected sentences of one piece.
+    """Read and tokenize the selected sentences of one piece, as `pieces` returns it.
 
-    Args:
-        store: the run's folder.
-        wanted: the path of the file of everything that is read, sorted by sentence (`first_winners`).
-        piece: the piece, as `pieces` returns it.
-        tokenizer: the model's tokenizer.
+    `wanted` is the path of the file of everything that is read, sorted by sentence (`first_winners`).
     """
     first, last = piece["first"], piece["last"]
     rows = read_between(store, wanted, "sent_id", first, last)
@@ -84,14 +78,8 @@ def measure_piece(
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Return a piece's winners and hard negatives token by token, and counts of what was read.
 
-    `no_peak` and `higher_beside_words` count winners. `activations_differ` counts what differs from the activation that
-    `topk/` or `examples/` contains.
-
-    Args:
-        scorer: the model, with its site, its pooling and its rule for which tokens count.
-        piece: the piece that was read.
-        neurons: the neurons of the model.
-        budget, lengths: the arguments of `length_batches`.
+    `activations_differ` counts what differs from the activation that `topk/` or `examples/` contains. `budget` and
+    `lengths` are the arguments of `length_batches`.
     """
     ids: Ids = piece.sentences["sent_id"].to_numpy()
     winners = place_winners(piece.wanted, ids, neurons)
@@ -104,8 +92,6 @@ def measure_piece(
         "tokens": sum(len(p.strings) for p in piece.placed),
         "truncated": sum(p.tokens.cut > 0 for p in piece.placed),
         "truncated_tokens": sum(p.tokens.cut for p in piece.placed),
-        "no_peak": int((found.peak[won] < 0).sum()),
-        "higher_beside_words": int(found.beside_words[won].sum()),
         "activations_differ": int(beyond(found.difference, winners.activation).sum()),
         "largest_difference": float(found.difference.max()),
     }

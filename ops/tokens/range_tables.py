@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.mine.sentence_sets import row_groups
-from ops.schema import group_rows
+from ops.schema import group_rows, schema
 from ops.storage.range_file import read_each_between
 from ops.storage.store import Store
-from ops.tokens.partial_file import token_rows
 from ops.tokens.peaks import peak_rows
-from ops.topk.neurons import POLES, Neurons, set_number
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
 
 TABLES = ("peaks", "token_activations")
 
@@ -22,9 +22,7 @@ def range_tables(
     """Return the row groups of each table; no neuron is split between two row groups.
 
     Args:
-        store: the run's folder.
         names: the paths of the files of all pieces, at least one.
-        neurons: the neurons of the model.
         first, stop: the range of neurons, from index `first` to `stop` - 1.
         wanted: the names of the tables; only `negative_tokens` is of hard negatives.
     """
@@ -46,3 +44,12 @@ def range_tables(
         name: row_groups(table, neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy()), group_rows(name))
         for name, table in tables.items()
     }
+
+
+def token_rows(rows: pa.Table, neurons: Neurons, table: str = "token_activations") -> pa.Table:
+    """Return a piece's rows as rows of `token_activations/`, or of another table with the same columns."""
+    neuron, pole = neuron_and_pole(rows["set"].to_numpy())
+    layer, unit = neurons.layer_and_unit(neuron)
+    poles = pa.array(np.array(POLES, object)[pole], pa.string())
+    kept = {name: rows[name] for name in ("rank", "sent_id", "tokens", "starts", "ends", "activations")}
+    return pa.table({"layer": layer, "unit": unit, "pole": poles, **kept}).cast(schema(table))

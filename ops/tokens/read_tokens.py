@@ -24,15 +24,12 @@ class TokenActivations:
         values: the activation of the winner's neuron at each token, `[tokens of all winners]`.
         peak: the index of the word at whose tokens the activation is highest (bottom: lowest), `[winners]`; -1 if no
             token belongs to a word.
-        beside_words: whether the activation is even higher (bottom: lower) at a token that belongs to no word, such as
-            [CLS], `[winners]`.
         difference: absolute difference between the pooled values and the winners' activations, `[winners]`.
     """
 
     offsets: Int64s
     values: Float32s
     peak: Int32s
-    beside_words: Bools
     difference: Float64s
 
 
@@ -47,9 +44,7 @@ def read_tokens(
     """Return the activation of each winner's neuron at each token; the result depends only on the arguments.
 
     Args:
-        scorer: the model, with its site, its pooling and its rule for which tokens count.
         winners: the winners, sorted by sentence; every sentence has at least one winner.
-        placed: the tokens of each sentence.
         words: for each sentence, the word to which each token belongs, or -1 for none (`words_of_tokens`).
         budget, lengths: the arguments of `length_batches`.
     """
@@ -59,7 +54,6 @@ def read_tokens(
     values = np.zeros(offsets[-1], np.float32)
     peak = np.full(len(winners.sentence), -1, np.int32)
     pooled = np.zeros(len(winners.sentence))
-    beside = np.zeros(len(winners.sentence), bool)
     for rows in length_batches(n_tokens, budget, lengths):
         batch = [placed[row].tokens for row in rows]
         n_winners = starts[rows + 1] - starts[rows]
@@ -83,12 +77,9 @@ def read_tokens(
         pooler = Pooler(scorer.options.pool, torch.from_numpy(counted), queued=True)
         pooled[own] = pooler(torch.from_numpy(found).double()[..., None])[:, 0].numpy()
         word = _padded([words[i] for i in rows], -1, found.shape[1])[row]
-        height = found * winners.sign[own][:, None]
-        of_words = np.where(word >= 0, height, -np.inf)
-        highest = of_words.argmax(1)
+        highest = np.where(word >= 0, found * winners.sign[own][:, None], -np.inf).argmax(1)
         peak[own] = word[np.arange(len(own)), highest]
-        beside[own] = np.where(real, height, -np.inf).max(1) > of_words.max(1)
-    return TokenActivations(offsets, values, peak, beside, np.abs(pooled - winners.activation))
+    return TokenActivations(offsets, values, peak, np.abs(pooled - winners.activation))
 
 
 def beyond(difference: Float64s, activation: Float32s) -> Bools:

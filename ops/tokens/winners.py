@@ -45,23 +45,15 @@ class Winners(NamedTuple):
 def first_winners(store: Store, neurons: Neurons, top: int, negatives: bool = False) -> pa.Table:
     """Return the winners of `topk/` up to rank `top` with the columns of `SCHEMA`, sorted by sentence and set.
 
-    Only the returned rows and one row group are in memory.
-
-    Args:
-        store: the run's folder.
-        neurons: the neurons of the model.
-        top: the last rank.
-        negatives: whether to return the hard negatives of `examples/` too.
+    Only the returned rows and one row group are in memory. With `negatives`, the hard negatives of `examples/` are too.
     """
-    found = _hard_negatives(store, neurons) if negatives else []
+    found = []
+    for part in read_parts(store, "examples", _NEGATIVE) if negatives else ():
+        rows = part.filter(pc.is_null(part["quantile"]))
+        found.append(_wanted(rows, neurons.set_numbers(rows), True))
     for sets, rows in winner_groups(store, neurons, None, ("sent_id", "rank", "activation")):
         found.append(_wanted(rows, sets, False).filter(pc.less_equal(rows["rank"], top)))
     return concatenate(SCHEMA, found).sort_by([("sent_id", "ascending"), ("set", "ascending")])
-
-
-def _hard_negatives(store: Store, neurons: Neurons) -> list[pa.Table]:
-    parts = (part.filter(pc.is_null(part["quantile"])) for part in read_parts(store, "examples", _NEGATIVE))
-    return [_wanted(rows, neurons.set_numbers(rows), True) for rows in parts]
 
 
 def _wanted(rows: pa.Table, sets: Int64s, is_negative: bool) -> pa.Table:

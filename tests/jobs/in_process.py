@@ -6,6 +6,7 @@ from unittest.mock import patch
 from jobs.engine.connect import one_thread_a_worker
 from jobs.engine.fan_out import Spread
 from jobs.engine.item import Item, Worker
+from jobs.engine.under_way import item_here
 from jobs.stage.step import Step
 from ops.storage.lock import LOCK
 from ops.storage.store import Store
@@ -46,7 +47,8 @@ class InProcess:
                 self.most -= 1
             if len(pool) < min(how.workers or 2, 2):
                 pool.append(make(**args))
-            yield pool[place % len(pool)](item, how.prepare(item) if how.prepare else None)
+            with item_here(name_item(item)):
+                yield pool[place % len(pool)](item, how.prepare(item) if how.prepare else None)
 
 
 def do_in_reverse(step: Step, out: str | Store, fingerprint: str = "f") -> None:

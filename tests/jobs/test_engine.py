@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import psutil
@@ -19,6 +19,7 @@ from jobs.engine.connect import connect, stays_here
 from jobs.engine.fan_out import Spread, fan_out
 from jobs.engine.item import EngineError
 from jobs.engine.stream import share_out
+from jobs.engine.under_way import EVERY_S, counting, sentences_under_way
 from jobs.run_folder.run_json import check_out
 from ops.cluster_address import check_address
 from ops.errors import InputError
@@ -51,6 +52,46 @@ def test_every_item_once(shared_ray: None, actors: bool) -> None:
     found = list(fan_out(items, Square, {}, replace(PAIR, actors=actors), name="test"))
     assert sorted((f["n"], f["square"]) for f in found) == [(n, n * n) for n in range(9)]
     assert os.getpid() not in {f["pid"] for f in found}
+
+
+class Reader:
+    """Reads two batches of five sentences, and then waits until the driver has heard of the first."""
+
+    def __init__(self, heard: str) -> None:
+        self.heard = Path(heard)
+
+    def __call__(self, item: dict[str, Any], prepared: Any) -> dict[str, Any]:
+        for number, _ in enumerate(counting(iter([(range(5),)] * 3))):
+            if number == 1:
+                time.sleep(EVERY_S)
+        while not self.heard.exists():
+            time.sleep(0.01)
+        return {"n": item["n"]}
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_the_driver_hears_of_sentences_before_their_item_is_done(
+    shared_ray: None, tmp_path: Path, workers: int
+) -> None:
+    found: list[dict[str, Any]] = []
+    args = {"heard": str(tmp_path / "heard")}
+
+    def work() -> None:
+        items = [{"n": 1}, {"n": 2}][:workers]
+        found.extend(fan_out(items, Reader, args, replace(ACTORS, workers=workers), name="test"))
+
+    driver = Thread(target=work)
+    driver.start()
+    deadline = time.monotonic() + 240
+    try:
+        while sentences_under_way() < 10:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        (tmp_path / "heard").touch()
+        driver.join()
+    assert [row["n"] for row in sorted(found, key=lambda row: row["n"])] == [1, 2][:workers]
+    assert sentences_under_way() == 0
 
 
 @pytest.mark.slow

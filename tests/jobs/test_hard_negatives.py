@@ -140,7 +140,7 @@ def test_winners_that_were_read_without_explanations_stay_when_there_are_some(
 
 
 def test_no_hard_negative_is_an_empty_table(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.tokens.winners._hard_negatives", lambda store, neurons: [])
+    monkeypatch.setattr("ops.tokens.winners.read_parts", lambda *args: [])
     tokens.JOB.run(TokensConfig(out=str(copy), workers=1, redo=True))
     assert read(copy) == []
     assert pq.read_table(copy / "negative_tokens").schema.equals(schema("negative_tokens"))

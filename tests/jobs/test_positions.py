@@ -22,7 +22,7 @@ from jobs.show.job import ShowConfig
 from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.outputs import read_partial, shard_file
 from ops.errors import InputError
-from ops.figures.files import figure_files
+from ops.figures.files import UNDATED
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.positions.shard import merge_tables
@@ -101,7 +101,7 @@ def test_tables_and_counts_add_up(whole: Path) -> None:
     assert {row["splits"] for row in labels.values()} == {20}
     for name in counts["figures"]:
         assert (whole / name).stat().st_size > 8_000
-    assert len(counts["figures"]) == 6 * len(figure_files(""))
+    assert len(counts["figures"]) == 6 * len(UNDATED)
 
 
 def test_show_prints_the_main_table(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:

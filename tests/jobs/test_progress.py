@@ -111,6 +111,22 @@ def test_a_log_says_that_it_waits_then_what_is_done(monkeypatch: pytest.MonkeyPa
     assert all("\r" not in line and "\x1b" not in line for line in lines)
 
 
+def test_a_log_counts_the_sentences_of_items_that_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, inside = Log(), [0]
+    shown(monkeypatch, log)
+    with Progress("topk", 2, "shards", work=("sentences", 200), every=0.01, under_way=lambda: inside[0]) as progress:
+        wait_for(lambda: "waiting for the first" in log.getvalue())
+        inside[0] = 50
+        wait_for(lambda: " 50 sentences, " in log.getvalue())
+        progress.add(100)
+        wait_for(lambda: " 150 sentences, " in log.getvalue())
+        inside[0] = 0
+        progress.add(100)
+    first, second = (next(row for row in log.getvalue().splitlines() if f" {n} " in row) for n in (50, 150))
+    assert re.fullmatch(r"topk: 0 of 2 shards, 50 sentences, [\d,]+ a second, about .* left", first)
+    assert re.fullmatch(r"topk: 1 of 2 shards, 150 sentences, [\d,]+ a second, about .* left", second)
+
+
 @pytest.mark.parametrize("kind", [Log, Terminal])
 def test_the_time_left_is_estimated_after_a_tenth_of_the_work_or_twenty_seconds(
     kind: type[io.StringIO], monkeypatch: pytest.MonkeyPatch

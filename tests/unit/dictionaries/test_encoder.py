@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ops.dictionaries import directions, saelens
+from ops.dictionaries.conversion import SAELENS, program_of
 from ops.dictionaries.description import Asked
 from ops.dictionaries.encoder import PANEL, Encoder, merge_largest, take_largest
 from tests.unit.dictionaries.made import ARCHITECTURES, configuration, decode, encode, weights, write
@@ -19,8 +20,8 @@ STATES = (np.random.default_rng(1).normal(size=(TOKENS, WIDTH)) * 3).astype(np.f
 
 
 def encoder(folder: Path, block: int = PANEL) -> Encoder:
-    found = saelens.describe(Asked(2, str(folder)), folder)
-    return Encoder(found, saelens.load(found, folder), block)
+    found = saelens.describe(Asked(2, str(folder)), folder, program_of(folder) or SAELENS)
+    return Encoder(found, saelens.load(found, folder, program_of(folder) or SAELENS), block)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from ops.dictionaries import saelens
-from ops.dictionaries.conversion import convert, program_of
+from ops.dictionaries.conversion import SAELENS, convert, program_of
 from ops.dictionaries.description import Asked
 from ops.dictionaries.encoder import PANEL, Encoder
 from ops.errors import InputError
@@ -47,8 +47,8 @@ def loaded(folder: Path) -> Any:
 
 
 def ours(folder: Path) -> Encoder:
-    described = saelens.describe(Asked(2, str(folder)), folder)
-    return Encoder(described, saelens.load(described, folder), PANEL)
+    described = saelens.describe(Asked(2, str(folder)), folder, program_of(folder) or SAELENS)
+    return Encoder(described, saelens.load(described, folder, program_of(folder) or SAELENS), PANEL)
 
 
 @pytest.mark.parametrize(("architecture", "more"), CASES, ids=str)
@@ -122,14 +122,17 @@ def test_a_dictionary_of_sparsify_encodes_as_its_own_code_does(tmp_path: Path) -
 def test_a_folder_of_sparsify_names_what_it_reads(tmp_path: Path) -> None:
     for name, layer, place in (("layers.1.mlp", 2, "mlp_output"), ("embed_tokens", 0, "residual")):
         folder, _ = sparsify_folder(tmp_path / name)
-        assert saelens.describe(Asked(layer, str(folder)), folder).point == (layer, place)
+        assert saelens.describe(Asked(layer, str(folder)), folder, program_of(folder) or SAELENS).point == (
+            layer,
+            place,
+        )
 
 
 def test_what_sae_lens_would_read_wrongly_is_refused(tmp_path: Path) -> None:
     for more in ({"transcode": True}, {"activation": "groupmax"}, {"skip_connection": True}):
         folder, _ = sparsify_folder(tmp_path / next(iter(more)) / "layers.1", **more)
         with pytest.raises(InputError, match="sparsify"):
-            saelens.describe(Asked(2, str(folder)), folder)
+            saelens.describe(Asked(2, str(folder)), folder, program_of(folder) or SAELENS)
 
 
 def right_by_sae_lens(described: Any, folder: Path) -> Any:
@@ -163,7 +166,7 @@ def test_a_folder_of_gemma_scope_is_a_jumprelu_at_the_place_of_its_path(tmp_path
     elsewhere = tmp_path / "mine"
     folder.rename(elsewhere)
     with pytest.raises(InputError, match="says in its path what it was trained on"):
-        saelens.describe(Asked(2, str(elsewhere)), elsewhere)
+        saelens.describe(Asked(2, str(elsewhere)), elsewhere, program_of(elsewhere) or SAELENS)
 
 
 def test_a_folder_of_llama_scope_has_its_input_s_factor_in_the_weights(tmp_path: Path) -> None:

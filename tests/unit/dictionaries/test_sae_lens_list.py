@@ -12,10 +12,10 @@ import torch
 import yaml
 from safetensors.torch import save_file
 
+from ops.dictionaries.conversion import find_listed
 from ops.dictionaries.description import Asked
 from ops.dictionaries.encoder import PANEL, Encoder
 from ops.dictionaries.read import describe, load
-from ops.dictionaries.sae_lens_list import find_listed
 from ops.errors import InputError
 from tests.unit.dictionaries.made import weights, write
 from tests.unit.dictionaries.test_read import read_by_name

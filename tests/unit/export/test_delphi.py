@@ -116,10 +116,12 @@ def test_chosen_units_alone_and_nothing_but_modules_lies_among_the_latents(table
     assert np.unique(held["locations"][:, 2]).tolist() == [7, 299]
 
 
-def test_many_rows_take_the_wider_type() -> None:
-    assert delphi._small(np.array([[65_535, 0, 0]])).dtype == np.uint16
-    assert delphi._small(np.array([[65_536, 0, 0]])).dtype == np.uint32
-    assert delphi._small(np.empty((0, 3), np.int64)).dtype == np.uint16
+def test_many_rows_take_the_wider_type(tables: SmallTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for row, kind in ((65_535, np.uint16), (65_536, np.uint32)):
+        found = np.array([[row, 0, 0]]), np.ones(1, np.float32)
+        monkeypatch.setattr(Delphi, "latents", lambda *_, found=found: found)
+        paths = written(made(tables), tmp_path)
+        assert load_file(paths["latents/layers.2/0_299.safetensors"])["locations"].dtype == kind
 
 
 @pytest.mark.parametrize("change", ["other", "longer"])

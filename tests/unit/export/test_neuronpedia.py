@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ops.errors import InputError
-from ops.export.neuronpedia import Neuronpedia, check_label, token_texts
+from ops.export.neuronpedia import Neuronpedia, token_texts
 from tests.unit.export.neuronpedia_schema import (
     ACTIVATION,
     CONVERTER,
@@ -218,10 +217,3 @@ def test_tokens_show_the_text_with_the_space_before_each() -> None:
     """Byte-level tokens may share a character; a tokenizer that tells no places gives its vocabulary's strings."""
     assert token_texts("a  bé", ["A", "b", "Ã", "©"], [(0, 1), (3, 4), (4, 5), (4, 5)]) == ["a", "  b", "é", "©"]
     assert token_texts("a b", ["a", "▁b"], [(-1, -1), (-1, -1)]) == ["a", "▁b"]
-
-
-def test_what_is_no_identifier_is_refused() -> None:
-    for wrong in ("", "a/b", "a.b", "a b", "x" * 101, "é"):
-        with pytest.raises(InputError, match=r"--model-id .*: expected"):
-            check_label("--model-id", wrong)
-    check_label("--model-id", "gpt2-small_1")

@@ -36,7 +36,9 @@ def run_facts(store: Store | None = None, **more: Any) -> RunFacts:
     names = {path.parent.relative_to(root).as_posix() for path in root.rglob("*.parquet")}
     values = {"tables": tables, "table_names": frozenset(names), "stages": {}, "options": {}, "names": NEURONS}
     values |= {"units": Neurons((3, 3)), "poles": ("top", "bottom"), "winners": WINNERS, "most_wins": 1e9}
-    return RunFacts(**{**values, "silent": set(), **more})
+    facts = object.__new__(RunFacts)
+    vars(facts).update({**values, "silent": set(), **more})
+    return facts
 
 
 def neuron_facts(**more: Any) -> NeuronFacts:
@@ -55,7 +57,7 @@ def neuron_facts(**more: Any) -> NeuronFacts:
     values: Row = {name: [] for name in (*lists, "patterns", "profiles")}
     values |= dict.fromkeys(("dictionary", "explanation", "audit", "other_pole", "score", "dataset", "outputs"))
     values |= {"layer": 3, "unit": 17, "pole": "top", "n_winners": WINNERS, "called": "neuron", "neuron": {}}
-    values |= {"is_silent": False, "is_mined": True, "prefers": {}, "options": {}, "holds": lambda row: frozenset()}
+    values |= {"is_silent": False, "is_mined": True, "options": {}}
     return NeuronFacts(**values | more)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ops.facts.findings import avoidances, findings, said_lift, winners_with
+from ops.facts.findings import avoidances, findings, times, winners_with
 from ops.facts.neuron_lists import label
 from ops.statistics.association import measures
 from tests.unit.facts.made_up_rows import OTHERS, WINNERS, pattern, value
@@ -121,10 +121,10 @@ def test_what_winners_avoid_is_folded_too() -> None:
     assert (found["text"], variants(found), found["count"]) == ("of", ["of the"], 1)
 
 
-def test_a_lift_without_a_baseline_is_written_as_counts() -> None:
+def test_without_a_baseline_no_other_sentence_has_it() -> None:
     (row,) = findings([pattern("word", "see", 5, 0)], [])
-    assert said_lift(row) == "5 of 100, none in the corpus"
-    assert said_lift({**row, "baseline_share": None, "lift": None}) == "-"
+    assert times(row) == "no other"
+    assert times({**row, "baseline_share": None, "lift": None}) == "-"
 
 
 def test_winners_with_a_finding_of_any_kind() -> None:

@@ -1,12 +1,11 @@
 """Verdicts in words, from made-up rows."""
 
-import re
 from typing import Any
 
 import pytest
 
 from ops.facts.neuron_facts import where_it_holds
-from ops.facts.verdicts import said_lifts, said_measure, said_numbers, said_verdict
+from ops.facts.verdicts import evidence, said_lifts, said_measure, said_numbers
 from tests.unit.facts.made_up_audit import audited, literal
 from tests.unit.facts.made_up_rows import explained
 
@@ -70,9 +69,7 @@ def test_only_its_own_literals_are_taken_in_their_order() -> None:
     assert said_lifts(literal(1, 0, 1, [2_000.0, None, 0.0])).startswith("books ")
 
 
-def test_the_verdict_comes_with_its_margin_and_the_controls_that_are_known() -> None:
-    said = said_verdict(ROW | {"verdict": "source", "nuisance_f1": 0.35, "matched_f1": None, "margin": 0.05})
-    assert said.startswith("source: length and source predict it")
-    assert re.findall(r"\((0\.\d+)\)", said) == ["0.010", "0.350"]
-    assert "0.050" in said
-    assert "its best literal" not in said_verdict(ROW | {"verdict": "weak", "single_f1": None, "margin": None})
+def test_the_verdict_comes_with_the_controls_that_are_known() -> None:
+    said = evidence(ROW | {"verdict": "source", "nuisance_f1": 0.35, "matched_f1": None})
+    assert said.startswith("source. Held-out F1 ")
+    assert said.endswith(" vs chance 0.010, length/source 0.350")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +14,6 @@ from ops.finetune.documents import (
     LabelledDocuments,
     choose_documents,
     join_sentences,
-    numbered,
-    shuffle_labels,
     side_rows,
     split_documents,
     split_sides,
@@ -35,13 +34,13 @@ def test_documents_are_chosen_and_what_is_left_out_is_counted() -> None:
         {"a1": ["a", None, "a"], "a2": ["a"], "b1": ["b"], "b2": ["b", "b"], "both": ["a", "b"], "rare": ["c"]}
         | {"none": [None], "x1": ["x"], "x2": ["x"]}
     )
-    choice = choose_documents(found, "topic", ("x",), 2, None, 0)
-    assert choice.labels == {("set", d): d[0] for d in ("a1", "a2", "b1", "b2")}
-    assert choice.left_out == {"several labels": 1, "label dropped": 2, "not sampled": 0, "label too rare": 1}
+    labels, left_out = choose_documents(found, "topic", ("x",), 2, None, 0)
+    assert labels == {("set", d): d[0] for d in ("a1", "a2", "b1", "b2")}
+    assert left_out == {"several labels": 1, "label dropped": 2, "not sampled": 0, "label too rare": 1}
     assert found.without == 2
-    some = choose_documents(gathered({f"{i}": ["ab"[i % 2]] for i in range(100)}), "topic", (), 2, 30, 0)
-    assert len(some.labels) == 30
-    assert some.left_out["not sampled"] == 70
+    labels, left_out = choose_documents(gathered({f"{i}": ["ab"[i % 2]] for i in range(100)}), "topic", (), 2, 30, 0)
+    assert len(labels) == 30
+    assert left_out["not sampled"] == 70
 
 
 def test_labels_that_nothing_can_be_learnt_from_are_refused() -> None:
@@ -60,8 +59,7 @@ def test_labels_that_nothing_can_be_learnt_from_are_refused() -> None:
         (
             mixed,
             ("x",),
-            r"--label topic: 0 labels \(none\) .*among 2 documents; .*2 documents of several labels, such as g \(c, b\)"
-            ", 1 document of a dropped label, 1 sentence without a value",
+            r"--label topic: 0 labels \(none\) .*among 2 documents; ",
         ),
         ({"d": ["a", None, "b"], "e": ["b", "a"]}, (), r"--label topic: all 2 documents .*, such as e \(b, a\)"),
         ({"d": ["a"], "e": ["a"]}, ("b",), "--drop-label b: no document has this value of topic; it has a"),
@@ -84,25 +82,18 @@ def test_every_label_has_its_share_on_either_side(labels: list[str], share: floa
             assert abs(tested[label] - share * n) <= 1
 
 
-def test_shuffled_labels_are_the_same_ones_in_another_order() -> None:
-    labels = list("aaaabbbbccccdddd")
-    shuffled = shuffle_labels(labels, 0)
-    assert sorted(shuffled) == sorted(labels)
-    assert shuffled != labels
-    assert shuffled != shuffle_labels(labels, 1)
-    assert numbered(["b", "a"], ["a", "b"]).tolist() == [1, 0]
-
-
 def test_documents_are_joined_split_and_told_apart_by_side() -> None:
     documents = [("set", f"d{i}") for i in range(12)]
     labels = {key: "ab"[i % 2] for i, key in enumerate(documents)}
-    sentences = {
-        "sent_id": list(range(24)),
-        "text": [f"{word} {i}" for word in ("last", "first") for i in range(11)] + ["LAST 0", "FIRST  0"],
-        "dataset": ["set"] * 24,
-        "doc_id": [key[1] for key in (*documents[:11], *documents[:11], documents[11], documents[11])],
-        "sent_in_doc": [1] * 11 + [0] * 11 + [1, 0],
-    }
+    sentences = pa.table(
+        {
+            "sent_id": list(range(24)),
+            "text": [f"{word} {i}" for word in ("last", "first") for i in range(11)] + ["LAST 0", "FIRST  0"],
+            "dataset": ["set"] * 24,
+            "doc_id": [key[1] for key in (*documents[:11], *documents[:11], documents[11], documents[11])],
+            "sent_in_doc": [1] * 11 + [0] * 11 + [1, 0],
+        }
+    )
     texts = join_sentences(sentences)
     assert texts["set", "d3"] == "first 3 last 3"
     found, placed = split_documents(texts, labels, 0.2, 0, None)
@@ -115,6 +106,7 @@ def test_documents_are_joined_split_and_told_apart_by_side() -> None:
     shuffled, _ = split_documents(texts, labels, 0.2, 0, 1)
     assert shuffled["label"].equals(found["label"])
     assert Counter(shuffled["taught"].to_pylist()) == Counter(found["taught"].to_pylist())
+    assert not shuffled["taught"].equals(found["taught"])
     copies = {("set", f"d{i}"): "the same" for i in range(6)}
     with pytest.raises(InputError, match="another's text, 1 training documents with 1 label and"):
         split_documents(copies, {key: "ab"[i % 2] for i, key in enumerate(copies)}, 0.2, 0, None)

@@ -1,9 +1,9 @@
 """A classifier's training: the same weights for any split into runs, and what it learns."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ from transformers import BertConfig
 
 from ops.errors import InputError
 from ops.finetune.classifier import WEIGHTS, Classifier, load_head, new_classifier, save_classifier
-from ops.finetune.training import ClassifierTraining, Example, TrainingOptions, segments
+from ops.finetune.training import ClassifierTraining, segments
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
 
 WORDS = (("the profit rose by ten percent", 0), ("a cat sat on its mat", 1), ("shares and profit fell", 0))
-OPTIONS = TrainingOptions(2, 2, 0.01, 3, "cpu")
+OPTIONS: dict[str, Any] = {"epochs": 2, "batch_size": 2, "learning_rate": 0.01, "seed": 3, "device": "cpu"}
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +25,12 @@ def facts(make_model: Callable[..., Path], small_bert: BertConfig) -> ModelFacts
     return read_facts(str(make_model(small_bert)))
 
 
-def training(facts: ModelFacts, copies: int = 3, options: TrainingOptions = OPTIONS) -> ClassifierTraining:
+def training(facts: ModelFacts, copies: int = 3, **options: Any) -> ClassifierTraining:
     tokenizer = Tokenizer(facts)
     tokens = tokenizer.encode([text for text, _ in WORDS] * copies)
-    examples = [Example(t, label) for t, (_, label) in zip(tokens, WORDS * copies, strict=True)]
+    examples = [(t, label) for t, (_, label) in zip(tokens, WORDS * copies, strict=True)]
     model = new_classifier(facts, tokenizer, 2, 0.5, 3)
-    return ClassifierTraining(model, examples[:-2], examples[-2:], options, tokenizer.pad_id)
+    return ClassifierTraining(model, examples[:-2], examples[-2:], tokenizer.pad_id, **(OPTIONS | options))
 
 
 def weights(model: Classifier) -> dict[str, torch.Tensor]:
@@ -59,7 +59,7 @@ def test_a_training_in_pieces_gives_the_same_weights_as_one_in_one_go(facts: Mod
 
 
 def test_a_training_that_diverges_ends_with_one_line(facts: ModelFacts, tmp_path: Path) -> None:
-    found = training(facts, options=replace(OPTIONS, learning_rate=1e14))
+    found = training(facts, learning_rate=1e14)
     with pytest.raises(InputError, match=r"--learning-rate 1e\+14: .* is not finite, .*; give a lower one") as error:
         found.run(8, None, tmp_path)
     assert "\n" not in str(error.value)

@@ -1,7 +1,6 @@
 """What a neuron's page shows first, what it folds, and what it shows where tables are missing."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,14 +8,16 @@ import pytest
 from ops.facts.neuron_facts import facts_by_pole
 from ops.report.neuron_page import FIRST_WINNERS, neuron_context
 from ops.report.pages import render
-from tests.unit.report.hostile import DATASET, RUN, SHARED, TEXTS, neuron_tables
+from tests.unit.facts.made_up_rows import run_facts
+from tests.unit.report.hostile import DATASET, OPTIONS, RUN, SHARED, TEXTS, neuron_tables
 from tests.unit.report.valid_html import check_html
 
 AROUND = {"neighbours": {"before": None, "after": (2, 2)}, "pages": [(2, 1)], "root": "../"}
 
 
 def page(tables: dict[str, Any], sentences: dict[int, Any], most_wins: float = 1e9, **more: Any) -> str:
-    context = neuron_context(facts_by_pole(replace(RUN, most_wins=most_wins), tables, sentences), [])
+    run = run_facts(options=OPTIONS, winners=len(TEXTS), most_wins=most_wins)
+    context = neuron_context(facts_by_pole(run, tables, sentences), [])
     text = render("neuron.html", {**SHARED, **context, **AROUND, **more})
     check_html(text)
     return text

@@ -14,7 +14,7 @@ BARE = ROW | {"layer": 1, "unit": 2, "pole": "bottom", "z": None, "tail_like": 0
 FACTS: dict[str, Any] = {
     "text": "The storm left.", "notes": ["It is cut."], "sent_id": None, "dataset": None, "units": 2301, "outer": 71,
     "reference": 1000, "outer_q05": 6.0, "outer_q50": 22.0, "outer_q95": 70.9, "share_with_more": 0.0477,
-    "fewest_tokens": 9, "most_tokens": 14, "tail_20": 0.0021, "tail_20_q50": 0.0077,
+    "fewest_tokens": 9, "most_tokens": 14,
     "rows": [ROW, BARE | {"peak": None, "explanation": None, "verdict": None}],
 }  # fmt: skip
 
@@ -25,7 +25,6 @@ def test_the_head_says_whether_the_text_is_unusual() -> None:
         "It is cut.",
         "71 of 2,301 neurons are in the outer 1 % of the corpus: unusually many. Of 1,000 sentences of the corpus that "
         "are about as long (9 to 14 tokens), 4.8 % have more; the median has 22, and 90 % have 6 to 71.",
-        "Its 20th most unusual neuron has a tail of 0.0021, and the 20th of the median sentence 0.0077.",
     ]
     of_corpus = said_of_text(FACTS | {"sent_id": 40, "dataset": "news"}, NEURONS)
     assert of_corpus[0] == "It is sentence 40 of the corpus (news), left out of all counts."

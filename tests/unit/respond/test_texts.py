@@ -4,6 +4,7 @@ from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.respond.texts import TextReader
+from ops.sentences.word_spans import words_of_tokens
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def test_a_text_is_cleaned_as_the_corpus_was(tokenizer: Tokenizer) -> None:
     assert own.tokens == len(own.placed.tokens.ids)
     words = ["Well", ".", "the", "caf\u00e9", "was", "shut", "!"]
     assert [own.text[slice(*span)] for span in own.words if span] == words
-    of_token = own.word_of_token.tolist()
+    of_token = words_of_tokens(own.placed.spans, own.words).tolist()
     assert (of_token[0], of_token[-1]) == (-1, -1)
     assert sorted(set(of_token[1:-1])) == [*range(7)]
     starts, ends = own.ends_of_tokens
