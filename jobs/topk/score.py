@@ -170,8 +170,7 @@ class ShardWorker:
             check_gpu(pilot.gpu, gpu_kind())
         self.newer_bounds: Callable[[], tuple[Float32s, ...] | None] = lambda: None
         if args.sharing:
-            pairs = 1 + len(args.datasets)
-            self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges), pairs)
+            self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges))
         scorer = args.scorer(self.tokenizer.pad_id)
         edges = torch.from_numpy(pilot.edges.copy())
         self.neurons = pilot.neurons

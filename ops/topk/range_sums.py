@@ -10,7 +10,7 @@ from ops.reducers.top_k import TopK, decode_keys
 from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.neurons import Neurons
 from ops.topk.partial_file import TOKENS_ACTIVE, read_counts, read_keys, read_moments
-from ops.topk.tables import dataset_winner_rows, decode_winners, neuron_rows, winner_rows
+from ops.topk.tables import decode_winners, neuron_rows, winner_rows
 
 
 class RangeSums:
@@ -25,21 +25,21 @@ class RangeSums:
 
     def __init__(self, first: int, stop: int, k: int, poles: tuple[str, ...], datasets: Datasets = NO_DATASETS) -> None:
         self.first, self.stop = first, stop
-        self.winners = {pole: TopK(stop - first, k) for pole in poles}
         self.datasets = datasets
-        self.within = [{pole: TopK(stop - first, datasets.k) for pole in poles} for _ in datasets.names]
+        self.winners = {(pole,): TopK(stop - first, k) for pole in poles}
+        self.within = {(pole, name): TopK(stop - first, datasets.k) for pole in poles for name in datasets.names}
         self.moments, self.histogram = Moments.empty(stop - first), np.zeros(0, np.int64)
         self.tokens_active: Int64s | None = None
 
     def update(self, table: pa.Table) -> None:
         """Add a shard's rows for these neurons; rounding depends on the order of the shards."""
-        for pole, best in self.winners.items():
+        for (pole,), best in self.winners.items():
             best.merge_keys(*read_keys(table, pole))
             if self.within:
                 neuron, keys = read_keys(table, pole, within=True)
                 for place, pairs in self.datasets.split(decode_keys(keys)[1].numpy()):
                     some = torch.from_numpy(pairs)
-                    self.within[place][pole].merge_keys(neuron[some], keys[some])
+                    self.within[pole, self.datasets.names[place]].merge_keys(neuron[some], keys[some])
         self.moments = self.moments.merge(read_moments(table))
         if TOKENS_ACTIVE in table.column_names:
             active = table[TOKENS_ACTIVE].to_numpy()
@@ -56,12 +56,15 @@ class RangeSums:
             largest: the largest absolute activation of each layer, `[layers]`.
         """
         layer, unit = neurons.layer_and_unit(np.arange(self.first, self.stop))
-        winners = {pole: decode_winners(best.result(), pole) for pole, best in self.winners.items()}
-        rows = neuron_rows(
-            layer, unit, self.moments, winners, edges, self.histogram, largest, neurons.first, self.tokens_active
+        winners, within = (
+            {key: decode_winners(best.result(), key[0]) for key, best in sets.items()}
+            for sets in (self.winners, self.within)
         )
-        tables = {"neurons": [rows], "topk": list(winner_rows(layer, unit, winners))}
+        by_pole = {pole: own for (pole,), own in winners.items()}
+        rows = neuron_rows(
+            layer, unit, self.moments, by_pole, edges, self.histogram, largest, neurons.first, self.tokens_active
+        )
+        tables = {"neurons": [rows], "topk": list(winner_rows("topk", layer, unit, winners))}
         if self.datasets.k:
-            within = [{pole: decode_winners(own.result(), pole) for pole, own in each.items()} for each in self.within]
-            tables["topk_by_dataset"] = list(dataset_winner_rows(layer, unit, self.datasets.names, within))
+            tables["topk_by_dataset"] = list(winner_rows("topk_by_dataset", layer, unit, within))
         return tables

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,20 +26,6 @@ def is_due(counted: int, posted: int) -> bool:
         posted: number of shards that were counted when bounds were last posted.
     """
     return counted > posted * 1.05
-
-
-class SumsOfShards(Protocol):
-    """Adds up the histograms of shards, and returns the bounds that follow from them."""
-
-    @property
-    def shards(self) -> set[int]:
-        """The shards that were counted."""
-
-    def update(self, shard: int, counts: Integers) -> None:
-        """Take in a finished shard's histogram, `[neurons, bins]`."""
-
-    def result(self) -> tuple[Float32s, ...]:
-        """Return pairs of bounds, each `[neurons]`: the lower bound of the top, and the upper bound of the bottom."""
 
 
 class CorpusBounds:
@@ -78,15 +63,6 @@ class CorpusBounds:
         return tuple(bound for shared in (self.all, *self.within) for bound in shared.result())
 
 
-def bound_names(pairs: int) -> list[str]:
-    """Return the column names of this many pairs of bounds.
-
-    >>> bound_names(2)
-    ['top', 'bottom', 'top_0', 'bottom_0']
-    """
-    return ["top", "bottom", *(f"{pole}_{place}" for place in range(pairs - 1) for pole in ("top", "bottom"))]
-
-
 class BoundPublisher:
     """Adds up the histograms of committed shards on the driver and posts the bounds that follow from them.
 
@@ -107,7 +83,7 @@ class BoundPublisher:
         store: Store,
         path: str,
         fingerprint: str,
-        shared: SumsOfShards,
+        shared: CorpusBounds,
         shard_path: Callable[[int], str],
         warn: Callable[[str], None],
     ) -> None:
@@ -132,9 +108,8 @@ class BoundPublisher:
             if not is_due(len(self.shared.shards), self.posted):
                 return
             bounds = self.shared.result()
-            table = pa.table(dict(zip(bound_names(len(bounds) // 2), bounds, strict=True))).replace_schema_metadata(
-                {FINGERPRINT: self.fingerprint.encode()}
-            )
+            table = pa.table(list(bounds), [str(place) for place in range(len(bounds))])
+            table = table.replace_schema_metadata({FINGERPRINT: self.fingerprint.encode()})
             self.store.commit(self.path, lambda path: pq.write_table(table, path, write_page_checksum=True))
             self.posted = len(self.shared.shards)
         except _LOST as error:
@@ -155,11 +130,9 @@ class BoundReader:
         path: the path at which the bounds are posted.
         fingerprint: the fingerprint of the stage.
         neurons: number of neurons.
-        pairs: number of pairs of bounds: one for the corpus and one for each data set that has its own winners.
     """
 
-    def __init__(self, store: Store, path: str, fingerprint: str, neurons: int, pairs: int = 1) -> None:
-        self.names = bound_names(pairs)
+    def __init__(self, store: Store, path: str, fingerprint: str, neurons: int) -> None:
         self.store, self.path, self.fingerprint, self.neurons = store, path, fingerprint, neurons
         self.seen: object = None
 
@@ -177,6 +150,6 @@ class BoundReader:
                 return None
             self.seen = version
             # Copies, because torch does not accept read-only memory.
-            return tuple(table[name].to_numpy().copy() for name in self.names)
+            return tuple(column.to_numpy().copy() for column in table.columns)
         except _LOST:
             return None

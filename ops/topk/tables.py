@@ -1,6 +1,6 @@
 """The rows of the published tables neurons/, topk/ and topk_by_dataset/, computed from all shards together."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -85,63 +85,37 @@ def neuron_rows(
     return pa.table({name: columns[name] for name in schema("neurons").names})
 
 
-def winner_rows(layer: Int16s, unit: Int32s, winners: dict[str, PoleWinners]) -> Iterator[pa.Table]:
-    """Yield the rows of `topk/`, sorted by layer, unit, pole and rank; no neuron is split between tables.
-
-    A table contains the maximum number of neurons that fit into a row group, but at least one.
-
-    Args:
-        layer, unit: the layer and unit of each neuron, `[neurons]`, ascending.
-        winners: the winners of each pole.
-    """
-    poles = [pole for pole in POLES if pole in winners]
-    yield from _ranked("topk", layer, unit, [winners[pole] for pole in poles], {"pole": poles})
-
-
-def dataset_winner_rows(
-    layer: Int16s, unit: Int32s, names: Sequence[str], winners: Sequence[dict[str, PoleWinners]]
+def winner_rows(
+    table: str, layer: Int16s, unit: Int32s, winners: Mapping[tuple[str, ...], PoleWinners]
 ) -> Iterator[pa.Table]:
-    """Yield the rows of `topk_by_dataset/`, sorted by layer, unit, pole, data set and rank, as `winner_rows` does.
+    """Yield the rows of `topk/` or `topk_by_dataset/`, sorted by neuron, set and rank; no neuron is split.
 
-    Args:
-        layer, unit: the layer and unit of each neuron, `[neurons]`, ascending.
-        names: the names of the data sets, sorted.
-        winners: for each data set, the winners of each pole.
-    """
-    kept = [(pole, name, own[pole]) for pole in POLES for name, own in zip(names, winners, strict=True) if pole in own]
-    named = {"pole": [pole for pole, _, _ in kept], "dataset": [name for _, name, _ in kept]}
-    yield from _ranked("topk_by_dataset", layer, unit, [own for _, _, own in kept], named)
-
-
-def _ranked(
-    table: str, layer: Int16s, unit: Int32s, sets: Sequence[PoleWinners], named: Mapping[str, Sequence[str]]
-) -> Iterator[pa.Table]:
-    """Yield the rows of a table of winners: each neuron's sets one after another, each sorted by rank.
+    A yielded table contains the maximum number of neurons that fit into a row group, but at least one.
 
     Args:
         table: the table's name.
         layer, unit: the layer and unit of each neuron, `[neurons]`, ascending.
-        sets: the sets of winners, in the order of the table.
-        named: for each column that names a set, its value for each set, `[sets]`.
+        winners: the sets of winners by pole, or by pole and data set.
     """
-    if not sets:
+    if not winners:
         return
+    keys, sets = zip(*sorted(winners.items()), strict=True)
     sizes = [own.filled.shape[1] for own in sets]
     rank = np.concatenate([np.arange(1, size + 1) for size in sizes])
     code = np.repeat(np.arange(len(sets)), sizes)
     step = max(group_rows(table) // len(rank), 1)
-    columns = schema(table).names
+    names = schema(table).names
     for start in range(0, len(layer), step):
         rows = slice(start, start + step)
         values, ids, filled = (np.concatenate([own[i][rows] for own in sets], 1) for i in range(3))
         lengths = filled.sum(1)
         codes = pa.array(np.broadcast_to(code, filled.shape)[filled], pa.int16())
-        found = {
-            "layer": np.repeat(layer[rows], lengths),
-            "unit": np.repeat(unit[rows], lengths),
-            **{name: pa.array(own, pa.string()).take(codes) for name, own in named.items()},
-            "rank": pa.array(np.broadcast_to(rank, filled.shape)[filled], pa.int32()),
-            "activation": values[filled],
-            "sent_id": ids[filled],
-        }
-        yield pa.table({name: found[name] for name in columns})
+        columns = [
+            np.repeat(layer[rows], lengths),
+            np.repeat(unit[rows], lengths),
+            *(pa.array(own, pa.string()).take(codes) for own in zip(*keys, strict=True)),
+            pa.array(np.broadcast_to(rank, filled.shape)[filled], pa.int32()),
+            values[filled],
+            ids[filled],
+        ]
+        yield pa.table(columns, names)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from ops.reducers.moments import Moments
-from ops.reducers.thresholds import SharedBound, histogram_bounds
+from ops.reducers.thresholds import histogram_bounds
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
-from ops.topk.datasets import Datasets
+from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.shared_bounds import BoundPublisher, BoundReader, CorpusBounds, is_due
 
 NEURONS, BINS, K = 3, 8, 5
@@ -38,7 +38,7 @@ def shard_path(shard: int) -> str:
 
 def publisher(store: Store, warn: Callable[[str], None] = pytest.fail) -> BoundPublisher:
     edges = np.arange(NEURONS * (BINS - 1), dtype=np.float32).reshape(NEURONS, -1)
-    return BoundPublisher(store, PATH, "print", SharedBound(edges, K), shard_path, warn)
+    return BoundPublisher(store, PATH, "print", CorpusBounds(edges, K, NO_DATASETS, Shards(300, 10)), shard_path, warn)
 
 
 def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
@@ -52,7 +52,7 @@ def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
         found = news()
         if is_due(shard + 1, seen):
             assert found is not None
-            for ours, expected in zip(found, histogram_bounds(total, board.shared.edges, K), strict=True):
+            for ours, expected in zip(found, histogram_bounds(total, board.shared.all.edges, K), strict=True):
                 np.testing.assert_array_equal(ours, expected)
             seen = shard + 1
         else:
@@ -85,7 +85,7 @@ def test_bounds_of_data_sets_follow_those_of_the_corpus(store: Store) -> None:
     shared = CorpusBounds(edges, K, datasets, Shards(300, 10))
     board = BoundPublisher(store, PATH, "print", shared, shard_path, pytest.fail)
     board.add(range(30))
-    found = BoundReader(store, PATH, "print", NEURONS, 4)()
+    found = BoundReader(store, PATH, "print", NEURONS)()
     assert found is not None
     every = [topk_partial.read_counts(topk_partial.read_of_all(store, shard_path(i), "histogram")) for i in range(30)]
     none = np.zeros((NEURONS, BINS), np.int64)
@@ -94,7 +94,6 @@ def test_bounds_of_data_sets_follow_those_of_the_corpus(store: Store) -> None:
     expected = [bound for counts, k in sums for bound in histogram_bounds(counts, edges, k)]
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert BoundReader(store, PATH, "print", NEURONS, 5)() is None
 
 
 def test_where_a_shard_cannot_be_read_one_line_says_so_and_the_rest_goes_on(store: Store) -> None:
