@@ -11,8 +11,7 @@ from scipy.sparse import csr_array
 from ops.arrays import Float32s, Int64s
 from ops.model.batches import to_device
 from ops.reducers.histogram import Histogram
-from ops.reducers.moments import Moments
-from ops.reducers.queued_moments import QueuedMoments
+from ops.reducers.moments import Moments, QueuedMoments
 from ops.reducers.top_k import MAX_IDS, TopK
 from ops.shards import Ids
 from ops.topk.dataset_winners import DatasetWinners
@@ -155,7 +154,7 @@ class QueuedSums(HostSums):
         self._take_winners(ids, values)
         finite = ~torch.isnan(values[:, 0])
         self.moments.update(values, finite)
-        self.histogram.update_queued(values, finite)
+        self.histogram.update(values, finite)
         rows = np.flatnonzero(np.isin(ids, self.sample))
         if len(rows):
             self.kept.append((ids[rows], values.index_select(0, to_device(rows, values.device))))
