@@ -14,7 +14,7 @@ from ops.meaning.analogies import ALL, ANSWERS, Analogies, Judged
 from ops.meaning.words import fold
 from ops.sampling import ANALOGY_PAIRS
 from ops.shards import spans
-from ops.statistics.resampling import SAMPLES, Resampling, percentile_interval
+from ops.statistics.resampling import SAMPLES, percentile_interval, resample
 
 _AT_ONCE = 1 << 22  # number of question weights computed at once
 
@@ -118,7 +118,7 @@ def _resample(known: Bools, pairs: Int64s, right: list[Bools], rng: np.random.Ge
     answers = np.concatenate([each[known] for each in right], axis=1).astype(np.float64)
     questions, drawn_right = np.zeros(1 + SAMPLES), np.zeros((1 + SAMPLES, answers.shape[1]))
     if len(first):
-        times = Resampling.multinomial(len(distinct), rng).times
+        times = resample(len(distinct), rng)
         for start, stop in spans(len(times), max(_AT_ONCE // len(first), 1)):
             weight = np.where(first == second, 1.0, times[start:stop, second]) * times[start:stop, first]
             questions[start:stop], drawn_right[start:stop] = weight.sum(1), weight @ answers

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ops import schema
 from ops.arrays import Floats, Int16s, Int32s
-from ops.psi.clusters import agreements, centroids, cluster_psi, distances, examples, superclusters
+from ops.psi.clusters import agreements, centroids, cluster_psi, examples, superclusters
 from ops.psi.psi import VALUES
 from ops.psi.token_types import cluster_types, token_type, vocabulary_mark
 from ops.reducers.grouped_moments import GroupedMoments
@@ -34,7 +34,7 @@ def vocabulary_tables(
     columns = {
         "token_id": np.arange(len(tokens)), "token": tokens, "type": types, "cluster": labels,
         "cluster_type": [of_cluster[c] for c in labels], "norm": np.linalg.norm(vectors.astype(np.float64), axis=1),
-        "distance": distances(vectors, labels, centres), "supercluster": of_centres[labels],
+        "distance": np.linalg.norm(vectors - centres[labels], axis=1), "supercluster": of_centres[labels],
     }  # fmt: skip
     tables = {
         "psi/vocabulary": schema.table("psi/vocabulary", columns),
