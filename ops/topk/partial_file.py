@@ -67,19 +67,6 @@ class ShardRows:
     of_all: Callable[[int, int], pa.Table]
     held: list[pa.Table] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, table: pa.Table) -> "ShardRows":
-        """Return the rows of a table of all neurons that is in memory."""
-
-        def rows(first: int, stop: int) -> pa.Table:
-            return table.slice(first, stop - first)
-
-        return cls(
-            len(table),
-            rows,
-            lambda first, stop: rows(first, stop).select([n for n in OF_ALL if n in table.column_names]),
-        )
-
     @property
     def in_file(self) -> int:
         """The number of rows that `write` writes."""

@@ -15,6 +15,7 @@ from ops.reducers.moments import Moments
 from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
 from ops.topk.neurons import Neurons
+from tests.unit.topk.rows_in_memory import rows_of
 
 WIDTHS, BINS, K, SHARDS, EACH = (300, 400), 6, 4, 5, 20
 NEURONS = sum(WIDTHS)
@@ -37,7 +38,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ends = np.arange(NEURONS + 1, dtype=np.int32) * EACH
         poles = {"top": tuple(pa.ListArray.from_arrays(ends, pa.array(c.ravel())) for c in (values, ids))}
         counts, none = rng.integers(0, 9, (NEURONS, BINS)), np.zeros((NEURONS, 0), np.float32)
-        rows = topk_partial.ShardRows.of(topk_partial.shard_table(poles, moments, counts, none))
+        rows = rows_of(topk_partial.shard_table(poles, moments, counts, none))
         shard_file("topk", shard).commit(store, Written(rows.in_file, rows.write), "f")
     return folder
 

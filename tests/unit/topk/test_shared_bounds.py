@@ -15,6 +15,7 @@ from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
 from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.shared_bounds import BoundPublisher, BoundReader, CorpusBounds, is_due
+from tests.unit.topk.rows_in_memory import rows_of
 
 NEURONS, BINS, K = 3, 8, 5
 PATH = "partial/bound.parquet"
@@ -28,7 +29,7 @@ def store(tmp_path: Path) -> Store:
         counts = rng.integers(0, 3, (NEURONS, BINS))
         moments = Moments.empty(NEURONS)
         whole = topk_partial.shard_table({}, moments, counts, np.zeros((NEURONS, 0), np.float32))
-        store.commit(shard_path(shard), partial(topk_partial.ShardRows.of(whole).write, footer={}))
+        store.commit(shard_path(shard), partial(rows_of(whole).write, footer={}))
     return store
 
 
