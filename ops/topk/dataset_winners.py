@@ -1,6 +1,7 @@
 """Each pole's winners so far within each data set, among the sentences that one worker has scored."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import torch
@@ -12,19 +13,20 @@ from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.partial_file import no_winners, winners_in_shard
 
 
+@dataclass(frozen=True)
 class DatasetWinners:
     """One reducer for each pole and data set, which is updated only with the sentences of that data set.
 
     A sentence that is beaten by `datasets.k` other sentences of its data set cannot win there. This holds whichever
     worker scored the sentences, and in whatever order.
 
-    Args:
+    Attributes:
         datasets: the data sets that have their own winners.
-        reducers: for each of them the empty reducer of each pole.
+        reducers: for each of them the reducer of each pole, empty at first.
     """
 
-    def __init__(self, datasets: Datasets = NO_DATASETS, reducers: Sequence[dict[str, TopK]] = ()) -> None:
-        self.datasets, self.reducers = datasets, reducers
+    datasets: Datasets = NO_DATASETS
+    reducers: Sequence[dict[str, TopK]] = ()
 
     def update(self, ids: Ids, numbers: torch.Tensor, values: dict[str, torch.Tensor]) -> None:
         """Update the reducers with some sentences.

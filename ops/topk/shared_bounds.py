@@ -1,7 +1,8 @@
 """Bounds that the workers of `topk` share: if they are lost, partial files are larger but winners are the same."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -46,11 +47,6 @@ class CorpusBounds:
         self.all = SharedBound(edges, k)
         self.within = [SharedBound(edges, datasets.k) for _ in datasets.names]
 
-    @property
-    def shards(self) -> set[int]:
-        """The shards that were counted."""
-        return self.all.shards
-
     def update(self, shard: int, counts: Integers) -> None:
         """Take in a finished shard's histogram, `[neurons, bins]`."""
         self.all.update(shard, counts)
@@ -63,55 +59,50 @@ class CorpusBounds:
         return tuple(bound for shared in (self.all, *self.within) for bound in shared.result())
 
 
+@dataclass
 class BoundPublisher:
     """Adds up the histograms of committed shards on the driver and posts the bounds that follow from them.
 
     The histograms are read from the partial files. So the bounds are the same after a restart, a shard counts once
     however often it was scored, and only committed shards count.
 
-    Args:
+    Attributes:
         store: the run's folder.
         path: the path at which the bounds are posted.
         fingerprint: the fingerprint of the stage.
         shared: the object that sums the histograms, still empty.
         shard_path: returns the path of a shard's partial file.
         warn: called once, with a line that says why bounds are not shared, if posting fails.
+        warned: whether it was called.
+        posted: number of shards that were counted when bounds were last posted.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        path: str,
-        fingerprint: str,
-        shared: CorpusBounds,
-        shard_path: Callable[[int], str],
-        warn: Callable[[str], None],
-    ) -> None:
-        self.store, self.path, self.fingerprint, self.shared = store, path, fingerprint, shared
-        self.shard_path, self.warn = shard_path, warn
-        self.warned = False
-        self.posted = 0
+    store: Store
+    path: str
+    fingerprint: str
+    shared: CorpusBounds
+    shard_path: Callable[[int], str]
+    warn: Callable[[str], None]
+    warned: bool = False
+    posted: int = 0
 
-    def add_all(self, waiting: deque[int]) -> None:
-        """Count the committed shards that are waiting, if any, and post the new bounds if they are due."""
-        if shards := [waiting.popleft() for _ in range(len(waiting))]:
-            self.add(shards)
-
-    def add(self, shards: Sequence[int]) -> None:
-        """Count some committed shards and post the new bounds if they are due.
+    def add(self, waiting: deque[int]) -> None:
+        """Count the committed shards that are waiting, if any, and post the new bounds if they are due.
 
         If that fails, workers continue without new bounds.
         """
+        shards = [waiting.popleft() for _ in range(len(waiting))]
         try:
             for shard, counts in zip(shards, side_by_side(self._read, shards, LARGE_FILES_AT_ONCE), strict=True):
                 self.shared.update(shard, counts)
-            if not is_due(len(self.shared.shards), self.posted):
+            counted = len(self.shared.all.shards)
+            if not is_due(counted, self.posted):
                 return
             bounds = self.shared.result()
             table = pa.table(list(bounds), [str(place) for place in range(len(bounds))])
             table = table.replace_schema_metadata({FINGERPRINT: self.fingerprint.encode()})
             self.store.commit(self.path, lambda path: pq.write_table(table, path, write_page_checksum=True))
-            self.posted = len(self.shared.shards)
+            self.posted = counted
         except _LOST as error:
             if not self.warned:
                 self.warned = True

@@ -48,7 +48,7 @@ def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
     total = np.zeros((NEURONS, BINS), np.int64)
     seen = 0
     for shard in range(30):
-        board.add([shard])
+        board.add(deque([shard]))
         total += topk_partial.read_counts(topk_partial.read_of_all(store, shard_path(shard), "histogram"))
         found = news()
         if is_due(shard + 1, seen):
@@ -64,17 +64,17 @@ def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
 def test_all_shards_that_wait_are_read_together(store: Store) -> None:
     board, one_by_one = publisher(store), publisher(store)
     waiting = deque(range(30))
-    board.add_all(waiting)
+    board.add(waiting)
     assert (len(waiting), board.posted) == (0, 30)
-    board.add_all(waiting)
+    board.add(waiting)
     for shard in reversed(range(30)):
-        one_by_one.add([shard])
+        one_by_one.add(deque([shard]))
     for ours, expected in zip(board.shared.result(), one_by_one.shared.result(), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 
 def test_bounds_of_another_run_are_none(store: Store) -> None:
-    publisher(store).add(range(30))
+    publisher(store).add(deque(range(30)))
     assert BoundReader(store, PATH, "print", NEURONS)() is not None
     assert BoundReader(store, PATH, "other", NEURONS)() is None
     assert BoundReader(store, PATH, "print", NEURONS + 1)() is None
@@ -85,7 +85,7 @@ def test_bounds_of_data_sets_follow_those_of_the_corpus(store: Store) -> None:
     datasets = Datasets(2, ("a", "b", "c"), (105, 195, 0), ((0, 105, 0), (105, 300, 1)))
     shared = CorpusBounds(edges, K, datasets, Shards(300, 10))
     board = BoundPublisher(store, PATH, "print", shared, shard_path, pytest.fail)
-    board.add(range(30))
+    board.add(deque(range(30)))
     found = BoundReader(store, PATH, "print", NEURONS)()
     assert found is not None
     every = [topk_partial.read_counts(topk_partial.read_of_all(store, shard_path(i), "histogram")) for i in range(30)]
@@ -102,7 +102,7 @@ def test_where_a_shard_cannot_be_read_one_line_says_so_and_the_rest_goes_on(stor
     board = publisher(store, said.append)
     store.delete(shard_path(1))
     for shard in (0, 1, 1, 2):
-        board.add([shard])
+        board.add(deque([shard]))
     assert len(said) == 1
     assert said[0].startswith("topk: thresholds are not shared (")
-    assert board.shared.shards == {0, 2}
+    assert board.shared.all.shards == {0, 2}
