@@ -18,7 +18,7 @@ from ops.storage.store import Store
 from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.neurons import NEURONS_PER_PART, Neurons
 from ops.topk.partial_file import DAMAGE, MERGED_COLUMNS, read_matrix
-from ops.topk.range_sums import RangeSums
+from ops.topk.tables import RangeSums
 
 TABLES, BY_DATASET = ("neurons", "topk"), "topk_by_dataset"
 # Of a worker that merges: the shards it reads ahead, the bytes of a slot for a winner, and the bytes of a pair that is

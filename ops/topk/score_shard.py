@@ -15,8 +15,7 @@ from ops.model.batches import TokenBlock
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import LEAST_ACTIVE, Histogram
 from ops.reducers.moments import Moments
-from ops.reducers.queued_top_k import QueuedTopK
-from ops.reducers.top_k import TopK
+from ops.reducers.top_k import QueuedTopK, TopK
 from ops.shards import Ids
 from ops.topk.dataset_winners import DatasetWinners
 from ops.topk.datasets import NO_DATASETS, Datasets

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from ops.reducers.histogram import Histogram, edges_from_pilot
 from ops.reducers.moments import Moments, QueuedMoments
-from ops.reducers.queued_top_k import QueuedTopK
-from ops.reducers.top_k import EMPTY, TopK, decode_keys
+from ops.reducers.top_k import EMPTY, QueuedTopK, TopK, decode_keys
 from tests.unit.reducers.streams import NEURONS, Stream, streams
 from tests.unit.waits import counted_waits
 

@@ -9,9 +9,8 @@ import torch
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.moments import Moments
-from ops.reducers.queued_top_k import QueuedTopK
 from ops.reducers.thresholds import SharedBound
-from ops.reducers.top_k import EMPTY, MAX_IDS, TopK, decode_keys
+from ops.reducers.top_k import EMPTY, MAX_IDS, QueuedTopK, TopK, decode_keys
 from ops.shards import Shards
 from ops.topk.partial_file import read_counts, read_keys, read_matrix, read_moments
 from ops.topk.score_shard import ShardResult, ShardScorer
