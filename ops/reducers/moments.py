@@ -96,7 +96,7 @@ class QueuedMoments:
 
     def __init__(self, neurons: int, device: torch.device | str = "cpu") -> None:
         self.n = torch.zeros((), dtype=torch.float64, device=device)
-        self.sums = torch.zeros(4, neurons, dtype=torch.float64, device=device).unbind()
+        self.sums: tuple[Any, ...] = torch.zeros(4, neurons, dtype=torch.float64, device=device).unbind()
         self.min = torch.full((neurons,), torch.inf, dtype=torch.float32, device=device)
         self.max = -self.min
 
@@ -116,11 +116,11 @@ class QueuedMoments:
 
     def result(self) -> Moments:
         """Return the moments; this waits for the device."""
-        sums = (own.cpu().numpy() for own in self.sums)
-        return Moments(int(self.n), *sums, self.min.cpu().numpy(), self.max.cpu().numpy())
+        mean, m2, m3, m4 = (own.cpu().numpy() for own in self.sums)
+        return Moments(int(self.n), mean, m2, m3, m4, self.min.cpu().numpy(), self.max.cpu().numpy())
 
 
-def _merged(a: Any, one: tuple[Any, ...], b: Any, other: tuple[Any, ...], n: Any) -> tuple[Any, ...]:
+def _merged(a: Any, one: tuple[Any, ...], b: Any, other: tuple[Any, ...], n: Any) -> tuple[Any, Any, Any, Any]:
     """Return the mean and the central power sums of `a` and `b` sentences together, n, as arrays or as tensors."""
     mean, m2, m3, m4 = one
     other_mean, other_m2, other_m3, other_m4 = other

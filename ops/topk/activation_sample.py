@@ -2,7 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse import csc_array, csr_array
 
 from ops.arrays import Float32s
 from ops.schema import concatenate, layer_columns, layer_widths
@@ -32,7 +32,7 @@ def sample_of_layer(table: pa.Table, layer: int, width: int) -> Float32s | csc_a
 
 def dense(activations: Float32s | csc_array) -> Float32s:
     """Return activations, which may be sparse, as an array."""
-    return activations.toarray("C") if issparse(activations) else activations
+    return activations if isinstance(activations, np.ndarray) else activations.toarray("C")
 
 
 def read_layer(store: Store, layer: int, neurons: Neurons | None = None) -> Float32s | csc_array:

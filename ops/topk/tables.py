@@ -30,8 +30,10 @@ class RangeSums:
     def __init__(self, first: int, stop: int, k: int, poles: tuple[str, ...], datasets: Datasets = NO_DATASETS) -> None:
         self.first, self.stop = first, stop
         self.datasets = datasets
-        self.winners = {(pole,): TopK(stop - first, k) for pole in poles}
-        self.within = {(pole, name): TopK(stop - first, datasets.k) for pole in poles for name in datasets.names}
+        self.winners: dict[tuple[str, ...], TopK] = {(pole,): TopK(stop - first, k) for pole in poles}
+        self.within: dict[tuple[str, ...], TopK] = {
+            (pole, name): TopK(stop - first, datasets.k) for pole in poles for name in datasets.names
+        }
         self.moments, self.histogram = Moments.empty(stop - first), np.zeros(0, np.int64)
         self.tokens_active: Int64s | None = None
 
