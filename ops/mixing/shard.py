@@ -14,7 +14,7 @@ from ops.model.batches import pad
 from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokens
-from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
+from ops.reducers.grouped_moments import GroupedMoments
 from ops.storage.side_by_side import side_by_side
 
 CLASS, LENGTH = "class", "length"  # the kinds of groups of tokens
@@ -64,7 +64,6 @@ class MixingScorer:
         set_numerics(device, threads)
         self.device, self.pad_id = torch.device(device), pad_id
         self.reader = MixingReader(load_model(facts, device, dtype), facts.model_type, facts.layers)
-        self.limit = facts.position_limit
         self.names = quantities(self.reader.points[0].norm is not None)
         self.reduces_beside = self.device.type == "cuda"
 
@@ -90,8 +89,7 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
     def measure(numbered: tuple[Int64s, Sequence[Tokens]]) -> tuple[Any, ...]:
         return *numbered, scorer.measure(numbered[1])
 
-    result, columns = MixingResult(), len(scorer.reader.points) * len(scorer.names)
-    sums = {CLASS: GroupedSums(len(CLASSES), columns), LENGTH: GroupedSums(scorer.limit + 1, columns)}
+    result = MixingResult()
     stages = sum(name in LAYER_STAGES for name in scorer.names)
     measured = side_by_side(measure, batches, at_once=1) if scorer.reduces_beside else map(measure, batches)
     for first, batch, (values, rows) in measured:
@@ -108,13 +106,13 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         result.truncated_tokens += sum(t.cut for t in batch)
         result.tokens += len(ids)
         class_of = classes(ids, added)
-        for kind, groups in ((CLASS, class_of), (LENGTH, lengths[owner])):
-            sums[kind].update(torch.from_numpy(groups.astype(np.int64)), values.flatten(1))
+        if len(ids):
+            for kind, groups in ((CLASS, class_of), (LENGTH, lengths[owner])):
+                moments = GroupedMoments.of(groups.astype(np.int64), values.flatten(1))
+                result.moments[kind] = result.moments[kind].merge(moments) if kind in result.moments else moments
         result.masked += int((class_of == CLASSES.index("mask")).sum())
         if keep:
             ratios = values[..., :stages].numpy()
             for row in np.flatnonzero(whole.numpy()).tolist():
                 result.kept[int(first[row])] = (batch[row].ids, ratios[owner == row])
-    found = {kind: own.result() for kind, own in sums.items()}
-    result.moments = {kind: own for kind, own in found.items() if len(own.ids)}
     return result

@@ -35,11 +35,13 @@ def test_any_split_into_batches_and_groups_is_brute_force(seed: int, tokens: int
     ids, values = draw(seed, tokens)
     places = tuple(sorted(min(c, tokens) for c in cuts))
     check(measure(ids, values, places), ids, values)
-    merged = GroupedMoments.empty(COLUMNS)
+    merged = [GroupedMoments.empty(COLUMNS)] * 2
     for own, block in zip(np.split(ids, places), np.split(values, places), strict=True):
-        merged = merged.merge(measure(own, block))
-    check(merged, ids, values)
-    check(merged.joined(), np.zeros_like(ids), values)
+        parts = measure(own, block), GroupedMoments.of(own, torch.from_numpy(block))
+        merged = [before.merge(part) for before, part in zip(merged, parts, strict=True)]
+    for found in merged:
+        check(found, ids, values)
+    check(merged[0].joined(), np.zeros_like(ids), values)
 
 
 def test_empty_is_neutral() -> None:
