@@ -156,6 +156,7 @@ def _gains(winners: Float64s, others: Float64s, first: Int64s, stop: Int64s) -> 
     order, own_order = np.argsort(others), np.argsort(winners)
     ascending, own = others[order], winners[own_order]
     below, share, above = np.append(0.0, np.cumsum(weight[order])), np.empty(len(own)), np.empty(len(others))
+    below[-1] = len(own)  # without rounding, so that an area of 1 is exactly 1
     # The weighted share of other sentences below each winner, and the share of winners above each other sentence.
     share[own_order] = sum(below[np.searchsorted(ascending, own, side)] for side in _SIDES) / (2 * len(own))
     above[order] = 1 - sum(np.searchsorted(own, ascending, side) for side in _SIDES) / (2 * len(own))
