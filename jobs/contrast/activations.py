@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, vstack
+from scipy.sparse import csr_array, issparse, vstack
 
 from jobs.engine.item import Item
 from jobs.engine.under_way import counting
@@ -49,10 +49,7 @@ class Activations:
         """Return a layer's activations as a matrix, `[sentences, units]`, sparse for features."""
         if not self.model:
             sample = read_layer(self.store, layer, self.neurons)
-            if sample.offsets is None:
-                return sample.values[self.rows]
-            shape = sample.sentences, sample.width
-            return csr_array(csc_array((sample.values, sample.places, sample.offsets), shape=shape))[self.rows]
+            return (csr_array(sample) if issparse(sample) else sample)[self.rows]
         files = [layer_file(self.model, layer, block) for block in range(self.blocks)]
         blocks = [read_arrays(table) for table in read_partials(self.store, files)]
         if "values" in blocks[0]:

@@ -27,7 +27,7 @@ from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
-from ops.positions.encode import Encoder, with_answers
+from ops.positions.encode import Encoder
 from ops.positions.figures import position_figures
 from ops.positions.labels import Labelled, check_labels, label_rows
 from ops.positions.pilot import check_pilot, mean_states, pilot_size, pilot_table, read_pilot
@@ -209,10 +209,6 @@ def prepare_shard(item: Item, args: PositionsArgs) -> list[Any]:
 def batches(args: PositionsArgs, encoder: Encoder, item: Item) -> Batches:
     """Return the batches of an item's sentences."""
     answer = args.config.answer_column
-    if encoder.is_plain and answer is None:
-        tokens, budget, lengths = args.tokens(lambda: encoder.tokenizer), args.token_budget, batch_lengths(args.device)
-        yield from (batch for part, ids in part_rows(item) for batch in tokens.batches(part, budget, lengths, ids))
-        return
     meta = [] if answer is None else ["meta"]
     columns, tables = ["sent_id", "text", *meta], []
     for part, ids in part_rows(item):
@@ -221,7 +217,8 @@ def batches(args: PositionsArgs, encoder: Encoder, item: Item) -> Batches:
     table = pa.concat_tables(tables)
     texts = table["text"].to_pylist()
     if answer is not None:
-        texts = with_answers(texts, [row[answer] for row in table["meta"].to_pylist()])
+        answers = [row[answer] for row in table["meta"].to_pylist()]
+        texts = [f"{text} {own}" if own else text for text, own in zip(texts, answers, strict=True)]
     yield from encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget, batch_lengths(args.device))
 
 

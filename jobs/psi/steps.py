@@ -34,7 +34,7 @@ from ops.model.load import ModelFacts, load_model, read_facts
 from ops.model.numerics import check_exact_enough, set_numerics
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.psi.clusters import default_clusters
-from ops.psi.figures import static_contextual_figure, static_figures
+from ops.psi.figures import layer_pairs, pairs_figure, static_figures
 from ops.psi.psi import VALUES, ContextualPsi, random_direction, static_psi
 from ops.psi.tables import cluster_rows, contextual_rows, token_rows, vocabulary_tables
 from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
@@ -65,7 +65,8 @@ def psi(config: PsiConfig, run: Run) -> None:
     measure_corpus(config, run, facts, tokenizer)
     # If the static part is done again, its figures are removed, including the one that compares the corpus with it.
     if not config.dry_run and not run.store.exists(FIGURE):
-        figures = {"static_contextual": static_contextual_figure(run.store, facts.layers)}
+        pairs = [layer_pairs(run.store, layer) for layer in range(1, facts.layers + 1)]
+        figures = {"static_contextual": pairs_figure(pairs)}
         run.add_files("psi", "psi/figures", save_figures(run.store, "psi/figures", figures, facts.title))
 
 

@@ -34,10 +34,10 @@ from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.neurons import Neurons
 from ops.topk.partial_file import DAMAGE, MERGED_COLUMNS, read_matrix
 from ops.topk.pilot import Pilot
-from ops.topk.range_sums import RangeSums
 from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.shared_bounds import BoundReader
 from ops.topk.silent import largest_by_layer
+from ops.topk.tables import RangeSums
 
 if TYPE_CHECKING:
     from ops.dictionaries.scorer import DictionaryScorer
@@ -178,8 +178,7 @@ class ShardWorker:
             check_gpu(pilot.gpu, gpu_kind())
         self.newer_bounds: Callable[[], tuple[Float32s, ...] | None] = lambda: None
         if args.sharing:
-            pairs = 1 + len(args.datasets)
-            self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges), pairs)
+            self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges))
         scorer = args.scorer(self.tokenizer.pad_id)
         edges = torch.from_numpy(pilot.edges.copy())
         self.neurons = pilot.neurons

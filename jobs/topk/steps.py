@@ -256,9 +256,9 @@ def shared_bounds(job: CorpusPass, args: ScoreArgs, pilot: Pilot, step: Step) ->
 
         def publish(row: Item) -> None:
             waiting.append(row["shard"])
-            publishing.submit(publisher.add_all, waiting)
+            publishing.submit(publisher.add, waiting)
 
-        publishing.submit(publisher.add_all, waiting)
+        publishing.submit(publisher.add, waiting)
         try:
             yield replace(step, each=publish)
         finally:

@@ -8,7 +8,7 @@ from ops import sampling
 from ops.arrays import Float32s, Floats, Int64s
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
-from ops.topk.activation_sample import read_layer
+from ops.topk.activation_sample import dense, read_layer
 from ops.topk.neurons import Neurons
 
 PROCESS_BYTES = 400_000_000  # memory of a process before it loads data
@@ -45,7 +45,7 @@ def sampled_texts(store: Store, most: int, seed: int, draw: int) -> list[str]:
 
 def layer_activations(store: Store, layer: int) -> Float32s:
     """Return a layer's activations in the sample, `[sentences, units]` float32; the layer must have units."""
-    return read_layer(store, layer).matrix()
+    return dense(read_layer(store, layer))
 
 
 def unit_vectors(values: Floats) -> Float32s:

@@ -12,7 +12,7 @@ from ops import schema
 from ops.arrays import Bools, Float64s, Int64s
 from ops.shards import spans
 from ops.statistics.interval import Interval
-from ops.statistics.resampling import Resampling, percentile_interval
+from ops.statistics.resampling import percentile_interval, resample
 from ops.storage.store import Store
 from ops.topk.silent import read_heard
 
@@ -151,7 +151,7 @@ def share_intervals(
         sides.append([(v.value[o], np.searchsorted(known, v.neuron[o])) for v, o in zip(side, orders, strict=True)])
     shares: list[list[float]] = []
     for first, stop in spans(resamples, DRAWN_AT_ONCE):
-        times, control = (Resampling.multinomial(number, rng, stop - first).times for number in neurons)
+        times, control = (resample(number, rng, stop - first) for number in neurons)
         for drawn, drawn_b in zip(times[min(first, 1) :], control[min(first, 1) :], strict=True):
             of_both = zip(*sides, strict=True)
             shares.append([share_above(v, drawn[at], quantile(w, drawn_b[at_b])) for (v, at), (w, at_b) in of_both])

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csc_array
 
 from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Int64s, UInt64s
@@ -19,7 +20,7 @@ from ops.sampling import random_rotation
 from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
-from ops.topk.activation_sample import LayerSample, read_layer
+from ops.topk.activation_sample import dense, read_layer
 from ops.topk.neurons import POLES, Neurons
 from ops.topk.silent import read_silent
 
@@ -53,12 +54,15 @@ class LayerUnits:
     """The units of a layer, as vectors over some sentences, a block at a time.
 
     Args:
+        sample: the layer's activations, as `read_layer` returns them.
         rows: the sentences, by their rows in the sample.
         silent: which units are silent, `[units]`; their vectors are 0.
         rotation: the rotation of the layer's axes, `[units, units]`; None for the units themselves.
     """
 
-    def __init__(self, sample: LayerSample, rows: Int64s, silent: Bools, rotation: Float64s | None = None) -> None:
+    def __init__(
+        self, sample: Float32s | csc_array, rows: Int64s, silent: Bools, rotation: Float64s | None = None
+    ) -> None:
         self.sample, self.rows, self.silent, self.rotation = sample, rows, silent, rotation
 
     def vectors(self, first: int, stop: int) -> Float32s:
@@ -66,11 +70,11 @@ class LayerUnits:
         stop = min(stop, len(self.silent))
         first = min(first, stop)
         if self.rotation is None:
-            values = self.sample.of_units(first, stop)[self.rows]
+            values = dense(self.sample[:, first:stop])[self.rows]
             return unit_vectors(np.where(self.silent[first:stop], 0.0, values))
         # The mean is removed, because it is not a direction that both runs could share, and because large means cost
         # precision.
-        values = self.sample.matrix()[self.rows]
+        values = dense(self.sample)[self.rows]
         return unit_vectors((values - values.mean(0, dtype=np.float64)) @ self.rotation[:, first:stop])
 
 
@@ -128,9 +132,9 @@ class Matcher:
         sides = [(LayerUnits(sample, self.sentences[1], silent), best)]
         if self.seed is not None:
             # Silent units are also excluded from the rotation.
-            heard = LayerSample(sample.values[:, ~silent], sample.sentences)
-            turn = random_rotation(heard.width, np.random.default_rng([*self.seed, layer]))
-            axes = LayerUnits(heard, self.sentences[1], np.zeros(heard.width, bool), turn)
+            heard = sample[:, ~silent]
+            turn = random_rotation(heard.shape[1], np.random.default_rng([*self.seed, layer]))
+            axes = LayerUnits(heard, self.sentences[1], np.zeros(heard.shape[1], bool), turn)
             sides.append((axes, rotated))
         for first, stop in spans(len(silent), BLOCK):
             # Units and rotated axes are compared at once, because the run's own vectors are recomputed for each block.

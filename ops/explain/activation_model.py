@@ -16,7 +16,7 @@ from ops import sampling
 from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
 from ops.literals.incidence import count_by_fold, having
 from ops.literals.literal import NEAR
-from ops.statistics.resampling import Resampling, percentile_interval
+from ops.statistics.resampling import percentile_interval, resample
 
 HELD_BACK = 0.25  # share of the training documents
 LEAST_SENTENCES, LEAST_DOCUMENTS = 10, 3  # in which a literal must occur, among those on which literals are chosen
@@ -130,7 +130,7 @@ class ActivationFitter:
         self._times: Float64s | None = None
         if len(sizes) >= LEAST_TEST_DOCUMENTS:
             rng = np.random.default_rng([seed, sampling.RANGE_RESAMPLES])
-            self._times = Resampling.multinomial(len(sizes), rng, resamples).times
+            self._times = resample(len(sizes), rng, resamples)
             self._drawn_sizes = self._times @ sizes
         held = max(1, _CACHE_BYTES // (4 * literals + 8 * self.n_train + 1))
         self._column = lru_cache(held)(self._make_column)

@@ -17,7 +17,7 @@ from ops.meaning.spaces import Space
 from ops.meaning.words import fold
 from ops.sampling import ANALOGY_PAIRS
 from ops.shards import spans
-from ops.statistics.resampling import SAMPLES, Resampling, percentile_interval
+from ops.statistics.resampling import SAMPLES, percentile_interval, resample
 from ops.storage.small_files import read_small_file
 
 PACKAGED = Path(__file__).parent / "analogies.txt"
@@ -189,7 +189,7 @@ class AnalogyBootstrap:
             answered = np.concatenate([judged.right[name][known] for judged in self.judged], 1).astype(np.float64)
             questions, right = np.zeros(1 + SAMPLES), np.zeros((1 + SAMPLES, answered.shape[1]))
             if len(first):
-                times = Resampling.multinomial(len(distinct), rng).times
+                times = resample(len(distinct), rng)
                 for start, stop in spans(len(times), max(_AT_ONCE // len(first), 1)):
                     weight = np.where(first == second, 1.0, times[start:stop, second]) * times[start:stop, first]
                     questions[start:stop], right[start:stop] = weight.sum(1), weight @ answered

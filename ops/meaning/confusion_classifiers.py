@@ -9,7 +9,7 @@ from ops.arrays import Float32s, Int64s, UInt64s
 from ops.hashing import mix
 from ops.meaning.confusion import Examples, is_tested
 from ops.sampling import CONFUSION_DOCUMENTS, CONFUSION_FOLDS, CONFUSION_LABELS
-from ops.statistics.resampling import Resampling, percentile_interval
+from ops.statistics.resampling import percentile_interval, resample
 
 SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 LEAST_TRAINED, LEAST_TESTED = 20, 20  # minimum numbers of occurrences
@@ -114,7 +114,7 @@ class AnswerScores:
     def __init__(self, documents: UInt64s, seed: int) -> None:
         distinct, self.document = np.unique(documents, return_inverse=True)
         self.documents = len(distinct)
-        self.resampling = Resampling.multinomial(self.documents, np.random.default_rng([seed, CONFUSION_DOCUMENTS]))
+        self.times = resample(self.documents, np.random.default_rng([seed, CONFUSION_DOCUMENTS]))
 
     def columns(self, answers: Int64s, truth: Int64s) -> dict[str, Any]:
         """Return the columns of `meaning/confusion` that measure the accuracy of the answers.
@@ -128,7 +128,7 @@ class AnswerScores:
         cell, shape = self.document * len(labels) + word, (self.documents, len(labels))
         examples = np.bincount(cell, minlength=self.documents * len(labels)).astype(np.float64).reshape(shape)
         right = np.bincount(cell, answers == truth, self.documents * len(labels)).reshape(shape)
-        drawn_examples, drawn_right = np.split(self.resampling.times @ np.concatenate([examples, right], 1), 2, 1)
+        drawn_examples, drawn_right = np.split(self.times @ np.concatenate([examples, right], 1), 2, 1)
         occurs = drawn_examples > 0
         shares = drawn_right / np.where(occurs, drawn_examples, 1)
         accuracy, balanced = drawn_right.sum(1) / drawn_examples.sum(1), shares.sum(1) / occurs.sum(1)

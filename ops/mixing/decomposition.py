@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ops.model.attention import attention_weights, use_attention
-from ops.model.attention_modules import AttentionModules, attention_modules
+from ops.model.attention_modules import AttentionModules, attention_modules, bias_of, matrix_of
 
 ATTENTION = "atlas_own_share"
 LAYER_STAGES = ("attn", "attn_res", "attn_res_ln")
@@ -51,17 +51,6 @@ def attend(
     return (alpha @ value).transpose(1, 2).contiguous(), own.transpose(1, 2)
 
 
-def use_own_share(model: nn.Module) -> None:
-    """Make a transformers model use `attend` as its attention.
-
-    Raises:
-        InputError: the model's attention cannot be replaced.
-    """
-    from transformers.masking_utils import eager_mask
-
-    use_attention(model, ATTENTION, attend, eager_mask)
-
-
 @dataclass(frozen=True)
 class Parts:
     """The decomposition of one layer's sum of attention and residual; vectors are `[sentences, tokens, width]` float32.
@@ -88,19 +77,14 @@ class Parts:
         mixing, preserving, residual = (_length(v) for v in (self.mixing, self.preserving, self.residual))
         ratios = [_ratio(mixing, preserving), _ratio(mixing, _length(kept))]
         norms = [mixing, preserving, residual]
-        if self.norm is not None:
-            gain = self._gain()
-            normed = [_length(_spread(v, gain)) for v in (self.mixing, kept, self.residual)]
-            ratios.append(_ratio(normed[0], normed[1]))
-            norms.append(normed[2])
+        if self.norm is not None and self.whole is not None:
+            variance = self.whole.float().var(-1, correction=0, keepdim=True)
+            gain = self.norm.weight.float() * (variance + self.norm.eps).rsqrt()
+            centred = (v - v.mean(-1, keepdim=True) for v in (self.mixing, kept, self.residual))
+            mixed, both, alone = (_length(v * gain) for v in centred)
+            ratios.append(_ratio(mixed, both))
+            norms.append(alone)
         return torch.stack([*ratios, *norms], -1)
-
-    def _gain(self) -> torch.Tensor:
-        """Return gamma divided by the standard deviation of the complete sum, `[sentences, tokens, width]`."""
-        assert self.norm is not None
-        assert self.whole is not None
-        variance = self.whole.float().var(-1, correction=0, keepdim=True)
-        return self.norm.weight.float() * (variance + self.norm.eps).rsqrt()
 
 
 class MixingReader:
@@ -118,8 +102,10 @@ class MixingReader:
     """
 
     def __init__(self, model: nn.Module, model_type: str, layers: int) -> None:
+        from transformers.masking_utils import eager_mask
+
         self.points = attention_modules(model, model_type, layers)
-        use_own_share(model)
+        use_attention(model, ATTENTION, attend, eager_mask)
         self.model = model
 
     def read(self, inputs: dict[str, torch.Tensor], take: Callable[[Parts], torch.Tensor]) -> list[torch.Tensor]:
@@ -141,9 +127,8 @@ def _hooks(point: AttentionModules, give: Callable[[Parts], None]) -> list[Any]:
     seen: dict[str, torch.Tensor] = {}
 
     def finish(whole: torch.Tensor | None) -> None:
-        weight, bias = _matrix(point.projection)
-        preserving = (seen["own"] @ weight).float()
-        mixing = (seen["total"].float() - bias) - preserving
+        preserving = (seen["own"] @ matrix_of(point.projection).T).float()
+        mixing = (seen["total"].float() - bias_of(point.projection).float()) - preserving
         residual = seen["residual"].float()
         seen.clear()
         give(Parts(mixing, preserving, residual, point.norm, whole))
@@ -168,18 +153,6 @@ def _hooks(point: AttentionModules, give: Callable[[Parts], None]) -> list[Any]:
     if point.norm is not None:
         handles.append(point.norm.register_forward_pre_hook(lambda module, args: finish(args[0])))
     return handles
-
-
-def _matrix(projection: nn.Module) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return W_O, `[in, out]`, in its own type and b_O, `[out]`, in float32; GPT-2's Conv1D stores W_O transposed."""
-    weight: Any = projection.weight
-    weight = weight.T if isinstance(projection, nn.Linear) else weight
-    bias: Any = projection.bias
-    return weight, weight.new_zeros(weight.shape[1]).float() if bias is None else bias.float()
-
-
-def _spread(vectors: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:
-    return (vectors - vectors.mean(-1, keepdim=True)) * gain
 
 
 def _length(vectors: torch.Tensor) -> torch.Tensor:

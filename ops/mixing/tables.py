@@ -75,30 +75,19 @@ def token_rows(result: MixingResult, layers: int, strings: list[str]) -> Iterato
 
     `strings` are those of all token ids. The rows are in order.
     """
-    block: list[pa.Table] = []
-    block_rows = 0
-    for sent_id in sorted(result.kept):
-        ids, ratios = result.kept[sent_id]
-        rows = len(ids) * layers
-        block.append(_sequence(sent_id, [strings[i] for i in ids], ratios.reshape(rows, -1), layers))
-        block_rows += rows
-        if block_rows >= schema.group_rows(TOKENS):
-            yield pa.concat_tables(block)
-            block, block_rows = [], 0
-    if block:
-        yield pa.concat_tables(block)
-
-
-def _sequence(sent_id: int, tokens: list[str], ratios: Any, layers: int) -> pa.Table:
-    rows = len(ratios)
-    stop = pa.array(ratios[:, 2]) if ratios.shape[1] > 2 else pa.nulls(rows, pa.float32())
-    columns = [
-        pa.array(np.full(rows, sent_id)),
-        pa.array(np.repeat(np.arange(len(tokens), dtype=np.int32), layers)),
-        pa.array(np.repeat(np.array(tokens, object), layers), pa.string()),
-        pa.array(np.tile(np.arange(1, layers + 1, dtype=np.int16), len(tokens))),
-        pa.array(ratios[:, 0]),
-        pa.array(ratios[:, 1]),
-        stop,
-    ]
-    return pa.Table.from_arrays(columns, schema=schema.schema(TOKENS))
+    names, sent_ids = pa.array(strings), np.array(sorted(result.kept), np.int64)
+    lengths = np.array([len(result.kept[i][0]) for i in sent_ids.tolist()], np.int64)
+    cuts = np.flatnonzero(np.diff(np.cumsum(lengths) * layers // schema.group_rows(TOKENS))) + 1
+    for own in np.split(np.arange(len(sent_ids)), cuts) if len(sent_ids) else ():
+        kept = [result.kept[i] for i in sent_ids[own].tolist()]
+        ids, ratios = (np.concatenate(part) for part in zip(*kept, strict=True))
+        position = np.concatenate([np.arange(length) for length in lengths[own]])
+        stages = dict(zip(LAYER_STAGES, ratios.reshape(len(ids) * layers, -1).T, strict=False))
+        columns = {
+            "sent_id": np.repeat(sent_ids[own], lengths[own] * layers),
+            "position": np.repeat(position, layers),
+            "token": names.take(pa.array(np.repeat(ids, layers))),
+            "layer": np.tile(np.arange(1, layers + 1), len(ids)),
+            "attn_res_ln": pa.nulls(len(ids) * layers, pa.float32()),
+        }
+        yield schema.table(TOKENS, columns | stages)

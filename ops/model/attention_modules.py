@@ -130,7 +130,7 @@ def head_projections(model: nn.Module, facts: ModelFacts) -> list[LayerProjectio
         modules = tuple(layer.get_submodule(name) for name in architecture.projections)
         weight = torch.cat([matrix_of(module) for module in modules]).float()
         shape = (len(PROJECTIONS), heads, len(weight) // len(PROJECTIONS) // heads)
-        bias = torch.cat([_bias(module) for module in modules]).float()
+        bias = torch.cat([bias_of(module) for module in modules]).float()
         found.append(LayerProjections(modules, weight.reshape(*shape, -1), bias.reshape(shape)))
     return found
 
@@ -141,7 +141,8 @@ def matrix_of(module: nn.Module) -> torch.Tensor:
     return weight if isinstance(module, nn.Linear) else weight.T
 
 
-def _bias(module: nn.Module) -> torch.Tensor:
+def bias_of(module: nn.Module) -> torch.Tensor:
+    """Return a projection's bias, `[outputs]`; zeros if it has none."""
     bias: torch.Tensor | None = module.bias  # type: ignore[assignment]
     matrix = matrix_of(module)
     return matrix.new_zeros(len(matrix)) if bias is None else bias.detach()

@@ -17,7 +17,6 @@ class Encoder:
 
     Attributes:
         limit: maximum number of tokens of a text.
-        is_plain: whether the encoding is the same as that of the model's tokenizer without options.
 
     Args:
         max_tokens: maximum number of tokens of a text, including special tokens and the start token; None means the
@@ -31,7 +30,6 @@ class Encoder:
     def __init__(self, facts: ModelFacts, max_tokens: int | None = None, start_token: bool = False) -> None:
         self.limit = min(max_tokens or facts.position_limit, facts.position_limit)
         self.tokenizer = Tokenizer(replace(facts, position_limit=self.limit - start_token))
-        self.is_plain = self.limit == facts.position_limit and not start_token
         self.start = self.tokenizer.start_id if start_token else None
         if start_token and self.start is None:
             raise InputError(f"--start-token: the tokenizer of {facts.name} has none; leave the option out")
@@ -56,12 +54,3 @@ class Encoder:
         tokens = self(texts)
         for rows in length_batches(np.array([len(t.ids) for t in tokens], np.int64), budget, lengths):
             yield sent_ids[rows], TokenBlock.of([tokens[row] for row in rows])
-
-
-def with_answers(texts: list[str], answers: list[str | None]) -> list[str]:
-    """Return each text followed by its answer, if it has one.
-
-    >>> with_answers(["Who?", "Why?"], ["Me.", None])
-    ['Who? Me.', 'Why?']
-    """
-    return [f"{text} {answer}" if answer else text for text, answer in zip(texts, answers, strict=True)]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_matrix
 
-from ops.arrays import Arrays, Bools, Float64s, Int64s
+from ops.arrays import Arrays, Bools, Float64s
 from ops.errors import InputError, counted
 from ops.positions.shard import Features
 from ops.positions.variants import DEFAULT
@@ -124,7 +124,10 @@ def label_rows(
     of_states = make_pipeline(StandardScaler(), LogisticRegression(C=_STATES_C, max_iter=5_000))
     vectors = features.vectors[complete].astype(np.float64)
     measured = {variant: accuracies(vectors[:, i], of_states) for i, variant in enumerate(variants)}
-    tokens = bag(features.tokens[np.repeat(complete, features.lengths)], features.lengths[complete])
+    # How often each token occurs in each text, `[texts, highest id + 1]`.
+    owner, ids = np.repeat(np.cumsum(complete) - 1, features.lengths), features.tokens
+    kept = np.repeat(complete, features.lengths)
+    tokens = csr_matrix((np.ones(kept.sum()), (owner[kept], ids[kept])))
     measured[TOKENS] = accuracies(tokens, make_pipeline(TfidfTransformer(), LogisticRegression(max_iter=5_000)))
     measured[MAJORITY] = accuracies(tokens, DummyClassifier(strategy="most_frequent"))
     held_out = float(np.mean([test.sum() for test in tests]))
@@ -138,16 +141,6 @@ def label_rows(
         row = {**known, "features": what, "std": float(shares.std(ddof=1))}
         table.append(row | share.columns("accuracy", "") | apart.columns("difference"))
     return table
-
-
-def bag(tokens: Int64s, lengths: Int64s) -> csr_matrix:
-    """Return how often each token occurs in each text, as a sparse matrix `[texts, highest id + 1]`.
-
-    Args:
-        tokens: the token ids, text after text, `[tokens]`.
-        lengths: the number of tokens of each text, `[texts]`.
-    """
-    return csr_matrix((np.ones(len(tokens)), (np.repeat(np.arange(len(lengths)), lengths), tokens)))
 
 
 def interval(values: Float64s) -> Interval:

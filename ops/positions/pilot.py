@@ -53,7 +53,7 @@ def mean_states(reader: VariantReader, variants: tuple[str, ...], batches: Batch
     drawn, shortest = PanelDraw(reader.seed), 0
     for sent_ids, batch in batches:
         ids, real, _ = pad(batch, pad_id, torch.device(device))
-        texts = Batch.of(sent_ids, ids, real)
+        texts = Batch(sent_ids, ids, real)
         least = int(real.sum(1).min())
         shortest = min(shortest or least, least)
         for name in counts:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -25,18 +26,16 @@ class Batch:
     Attributes:
         sent_ids, ids: the ids of the texts, `[texts]` int64, and of their tokens, `[texts, longest]` int64.
         real: which positions are tokens and not padding, `[texts, longest]` bool.
-        owner: the row of each token's text, `[tokens]` int64, with tokens in the order of the texts.
     """
 
     sent_ids: Ids
     ids: torch.Tensor
     real: torch.Tensor
-    owner: torch.Tensor
 
-    @classmethod
-    def of(cls, sent_ids: Ids, ids: torch.Tensor, real: torch.Tensor) -> "Batch":
-        """Return a batch of padded texts."""
-        return cls(sent_ids, ids, real, real.nonzero()[:, 0])
+    @cached_property
+    def owner(self) -> torch.Tensor:
+        """The row of each token's text, `[tokens]` int64, with tokens in the order of the texts."""
+        return self.real.nonzero()[:, 0]
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ class PositionsScorer:
     def measure(self, sent_ids: Ids, batch: Sequence[Tokens], result: PositionsResult, sampled: set[int]) -> None:
         """Measure a batch and add it to a result."""
         ids, real, added = pad(batch, self.pad_id, self.device)
-        texts = Batch.of(sent_ids, ids, real)
+        texts = Batch(sent_ids, ids, real)
         classes = torch.from_numpy(self.classes(ids[real].cpu().numpy(), added[real].cpu().numpy()))
         groups = _Groups(texts, classes, self.panel_texts, self.reader.seed)
         rows = [row for row, sent_id in enumerate(sent_ids.tolist()) if sent_id in sampled]

@@ -32,11 +32,6 @@ def centroids(vectors: Floats, labels: Int32s) -> Float64s:
     return np.asarray(total / np.bincount(labels)[:, None])
 
 
-def distances(vectors: Floats, labels: Int32s, centres: Float64s) -> Float64s:
-    """Return each vector's Euclidean distance to its cluster's centroid, `[tokens]` float64."""
-    return np.asarray(np.linalg.norm(vectors - centres[labels], axis=1))
-
-
 def examples(labels: Int32s, distance: Float64s, count: int) -> list[Int64s]:
     """Return for each cluster the indices of its `count` tokens nearest to the centroid, the nearest first."""
     order = np.lexsort((np.arange(len(labels)), distance, labels))

@@ -62,12 +62,7 @@ def static_figures(store: Store, model: nn.Module, facts: ModelFacts) -> dict[st
     return figures
 
 
-def static_contextual_figure(store: Store, layers: int) -> Figure:
-    """Draw psi of the word embeddings against that of real inputs, with one panel for each layer."""
-    return pairs_figure([_layer_pairs(store, layer) for layer in range(1, layers + 1)])
-
-
-def _layer_pairs(store: Store, layer: int) -> tuple[Float32s, Float32s]:
+def layer_pairs(store: Store, layer: int) -> tuple[Float32s, Float32s]:
     """Return static and contextual psi_qkv for every head of a layer and every token that occurs often enough."""
     here = pc.field("layer") == layer
     often = here & (pc.field("n") >= LEAST_OCCURRENCES)

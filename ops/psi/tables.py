@@ -1,14 +1,15 @@
 """The rows of the psi tables, with one Arrow table for each row group."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ops import schema
-from ops.arrays import Floats, Int16s, Int32s
-from ops.psi.clusters import agreements, centroids, cluster_psi, distances, examples, superclusters
+from ops.arrays import Floats, Int32s
+from ops.psi.clusters import agreements, centroids, cluster_psi, examples, superclusters
 from ops.psi.psi import VALUES
 from ops.psi.token_types import cluster_types, token_type, vocabulary_mark
 from ops.reducers.grouped_moments import GroupedMoments
@@ -34,7 +35,7 @@ def vocabulary_tables(
     columns = {
         "token_id": np.arange(len(tokens)), "token": tokens, "type": types, "cluster": labels,
         "cluster_type": [of_cluster[c] for c in labels], "norm": np.linalg.norm(vectors.astype(np.float64), axis=1),
-        "distance": distances(vectors, labels, centres), "supercluster": of_centres[labels],
+        "distance": np.linalg.norm(vectors - centres[labels], axis=1), "supercluster": of_centres[labels],
     }  # fmt: skip
     tables = {
         "psi/vocabulary": schema.table("psi/vocabulary", columns),
@@ -51,10 +52,8 @@ def vocabulary_tables(
 def token_rows(layer: int, values: Floats) -> Iterator[pa.Table]:
     """Yield the rows of `psi/tokens` for one layer (from 1), head by head; `values` is `[tokens, 4, heads]` float32."""
     for head in range(values.shape[2]):
-        columns = {n: pa.array(values[:, i, head], from_pandas=True) for i, n in enumerate(VALUES)}
-        yield pa.table(
-            {**_layer_and_head(layer, head, len(values)), "token_id": np.arange(len(values), dtype=np.int32), **columns}
-        )
+        columns = _layer_and_head(layer, head, len(values)) | {"token_id": np.arange(len(values))}
+        yield schema.table("psi/tokens", columns | dict(zip(VALUES, values[:, :, head].T, strict=True)))
 
 
 def cluster_rows(layer: int, values: Floats, random: Floats, vocabulary: pa.Table) -> Iterator[pa.Table]:
@@ -67,43 +66,25 @@ def cluster_rows(layer: int, values: Floats, random: Floats, vocabulary: pa.Tabl
     labels, distance = vocabulary["cluster"].to_numpy(), vocabulary["distance"].to_numpy()
     names = vocabulary["token"].to_pylist()
     first = np.unique(labels, return_index=True)[1]
-    types = pa.array(vocabulary["cluster_type"].to_pylist()).take(pa.array(first))
     shown = [[names[i] for i in rows if names[i] is not None] for rows in examples(labels, distance, EXAMPLES)]
-    texts = pa.array(shown, pa.list_(pa.string()))
+    same = {"cluster": np.arange(len(first)), "type": vocabulary["cluster_type"].take(first), "tokens": shown}
     for head in range(values.shape[2]):
         clusters = cluster_psi(values[:, :, head].astype(np.float64), labels, random[:, head].astype(np.float64))
-        order = np.argsort(clusters.rank)
-        measured = {"psi": clusters.mean, "z": clusters.z, "relative": clusters.relative}
-        yield pa.table(
-            {
-                **_layer_and_head(layer, head, len(order)),
-                "cluster": order.astype(np.int32),
-                "type": types.take(pa.array(order)),
-                "tokens": texts.take(pa.array(order)),
-                "n": clusters.n[order],
-                **{
-                    n.replace("psi", name): pa.array(matrix[order, i].astype(np.float32), from_pandas=True)
-                    for name, matrix in measured.items()
-                    for i, n in enumerate(VALUES)
-                },
-                "rank": clusters.rank[order],
-            }
-        )
+        columns = _layer_and_head(layer, head, len(first)) | same | {"n": clusters.n, "rank": clusters.rank}
+        for name, matrix in (("psi", clusters.mean), ("z", clusters.z), ("relative", clusters.relative)):
+            columns |= {value.replace("psi", name): own for value, own in zip(VALUES, matrix.T, strict=True)}
+        yield schema.table("psi/clusters", columns)
 
 
 def contextual_rows(moments: GroupedMoments, layers: int, heads: int) -> Iterator[pa.Table]:
     """Yield the rows of `psi/contextual`, head by head; the moments' columns are `[layers, 4, heads]`, flattened."""
-    shape = (len(moments.ids), layers, len(VALUES), heads)
-    mean, std = (m.astype(np.float32).reshape(shape) for m in (moments.mean, moments.std))
-    for layer in range(layers):
-        for head in range(heads):
-            columns = {}
-            for i, name in enumerate(VALUES):
-                columns[f"{name}_mean"] = np.ascontiguousarray(mean[:, layer, i, head])
-                columns[f"{name}_std"] = np.ascontiguousarray(std[:, layer, i, head])
-            of_head = _layer_and_head(layer + 1, head, len(moments.ids))
-            yield pa.table({**of_head, "token_id": moments.ids.astype(np.int32), "n": moments.count, **columns})
+    mean, std = (values.reshape(-1, layers, len(VALUES), heads) for values in (moments.mean, moments.std))
+    for layer, head in product(range(layers), range(heads)):
+        columns = _layer_and_head(layer + 1, head, len(moments.ids)) | {"token_id": moments.ids, "n": moments.count}
+        for i, name in enumerate(VALUES):
+            columns |= {f"{name}_mean": mean[:, layer, i, head], f"{name}_std": std[:, layer, i, head]}
+        yield schema.table("psi/contextual", columns)
 
 
-def _layer_and_head(layer: int, head: int, rows: int) -> dict[str, Int16s]:
-    return {"layer": np.full(rows, layer, np.int16), "head": np.full(rows, head, np.int16)}
+def _layer_and_head(layer: int, head: int, rows: int) -> dict[str, Any]:
+    return {"layer": np.full(rows, layer), "head": np.full(rows, head)}

@@ -95,15 +95,18 @@ class Histogram:
         self.edges = edges
         self.counts = torch.zeros(len(edges), edges.shape[1] + 1, dtype=torch.int64, device=edges.device)
 
-    def update(self, values: torch.Tensor) -> None:
-        """Count some sentences' activations, `[sentences, neurons]` float32."""
-        if self.counts.device.type == "cpu":
-            _count_compiled(self.counts.numpy(), values.numpy(), self.edges.numpy())
-        else:
-            _count_on_any_device(self.counts, values, self.edges)
+    def update(self, values: torch.Tensor, counted: torch.Tensor | None = None) -> None:
+        """Count some sentences' activations, in the device's queue.
 
-    def update_queued(self, values: torch.Tensor, counted: torch.Tensor) -> None:
-        """Count the activations of the sentences marked in `counted`, `[sentences]` bool, in the device's queue."""
+        Args:
+            values: the activations, `[sentences, neurons]` float32.
+            counted: the sentences to count, `[sentences]` bool; None for all.
+        """
+        if counted is None and self.counts.device.type == "cpu":
+            _count_compiled(self.counts.numpy(), values.numpy(), self.edges.numpy())
+            return
+        if counted is None:
+            counted = torch.ones(len(values), dtype=torch.bool, device=values.device)
         neurons, bins = self.counts.shape
         place = torch.searchsorted(self.edges, values.T.contiguous(), right=True)
         place += torch.arange(neurons, device=self.edges.device)[:, None] * bins
@@ -117,13 +120,6 @@ class Histogram:
     def result(self) -> torch.Tensor:
         """Return the counts, `[neurons, bins]` int64."""
         return self.counts
-
-
-def _count_on_any_device(counts: torch.Tensor, values: torch.Tensor, edges: torch.Tensor) -> None:
-    neurons, bins = counts.shape
-    place = torch.searchsorted(edges, values.T.contiguous(), right=True, out_int32=True)
-    place += torch.arange(neurons, dtype=torch.int32, device=edges.device)[:, None] * bins
-    counts += torch.bincount(place.flatten(), minlength=neurons * bins).view(neurons, bins)
 
 
 @compiled
@@ -158,9 +154,5 @@ def _growing(count: int, total: float) -> np.ndarray:
     low, high = 1.0, 4.0
     for _ in range(80):
         factor = (low + high) / 2
-        low, high = (factor, high) if _geometric(factor, count) < total else (low, factor)
+        low, high = (factor, high) if np.sum(factor ** np.arange(count)) < total else (low, factor)
     return np.cumsum(low ** np.arange(count))
-
-
-def _geometric(factor: float, count: int) -> float:
-    return float(np.sum(factor ** np.arange(count)))

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 import pyarrow.compute as pc
+from scipy.sparse import csc_array
 
-from ops.arrays import Int64s
+from ops.arrays import Float32s, Int64s
 from ops.facts.best import best_findings, said_also, said_in_brief
 from ops.facts.findings import LEAST_COUNT
 from ops.facts.neuron_facts import read_neurons, read_sentences
@@ -22,10 +23,10 @@ from ops.report.shading import with_own_winner
 from ops.report.side_jobs import SIDE_JOBS
 from ops.report.side_pages import figures, side_context, side_jobs
 from ops.schema import layer_columns
-from ops.topk.activation_sample import LayerSample, sample_of_layer
+from ops.topk.activation_sample import dense, sample_of_layer
 from ops.topk.silent import heard
 
-Sample = tuple[Int64s, LayerSample]
+Sample = tuple[Int64s, Float32s | csc_array]
 
 MOST_SAID = 4  # maximum number of words for a neuron in a row of the overview
 MOST_DRAWN = 2  # maximum number of a side job's figures on the overview
@@ -182,7 +183,8 @@ class Site:
         found: dict[Pair, list[Row]] = {}
         for layer in sorted({layer for layer, _ in chosen}):
             ids, values = self._sample(layer)
-            found |= {(of, unit): quantile_samples(ids, values.of_unit(unit)) for of, unit in chosen if of == layer}
+            units = [unit for of, unit in chosen if of == layer]
+            found |= {(layer, unit): quantile_samples(ids, dense(values[:, [unit]])[:, 0]) for unit in units}
         return found
 
     def _sample_of(self, layer: int) -> Sample:

@@ -11,7 +11,7 @@ from ops.arrays import Float32s, Int64s
 from ops.respond.tails import Distributions, is_outer
 from ops.schema import layer_columns
 from ops.storage.open_tables import OpenTables
-from ops.topk.activation_sample import sample_of_layer
+from ops.topk.activation_sample import dense, sample_of_layer
 from ops.topk.neurons import Neurons, neuron_and_pole, read_neurons
 
 MOST, LEAST = 1_000, 200  # sentences of a reference; with fewer than LEAST there is no comparison
@@ -92,7 +92,7 @@ class Corpus:
             sample, start = sample_of_layer(table, layer, width), self.neurons.span(layer)[0]
             for first in range(0, width, _BLOCK):
                 stop = min(first + _BLOCK, width)
-                yield slice(start + first, start + stop), sample.of_units(first, stop)
+                yield slice(start + first, start + stop), dense(sample[:, first:stop])
 
     @cached_property
     def outers(self) -> Int64s:

@@ -3,15 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr, stdtr
 
 from ops.arrays import Float64s, Int64s, Integers
-from ops.compiled import compiled
 from ops.statistics.interval import UNDEFINED, Interval, t_quantile, wilson
 from ops.statistics.ratio import LEAST_DOCUMENTS, Ratio
 
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 CORRELATION = 0.5  # assumed between the areas of the two halves of a set
 
 
@@ -145,51 +146,28 @@ def _with_interval(area: Ratio, documents: int) -> Interval:
     )
 
 
-@compiled
 def _gains(winners: Float64s, others: Float64s, first: Int64s, stop: Int64s) -> tuple[float, Float64s, Float64s]:
     """Return the area, and the term of each winner and of each other sentence, as defined in `like_area`.
 
     The sum of all terms, divided by the number of winners, is the area. Every winner must have a match.
     """
-    n, m = winners.size, others.size
-    weight = np.zeros(m + 1)
-    for i in range(n):
-        share = 1.0 / (stop[i] - first[i])
-        weight[first[i]] += share
-        weight[stop[i]] -= share
-    weight = np.cumsum(weight)
-    # The weighted share of other sentences below each winner, and the share of winners above each other sentence, one
-    # group of ties at a time.
+    count = (stop - first).astype(np.float64)
+    weight = _over_matches(1 / count, first, stop, len(others))
     order, own_order = np.argsort(others), np.argsort(winners)
-    above, gain = np.empty(m), np.ones(n)
-    below, at, own = 0.0, 0, 0
-    while at < m:
-        value, level, end = others[order[at]], 0.0, at
-        while end < m and others[order[end]] == value:
-            level += weight[order[end]]
-            end += 1
-        while own < n and winners[own_order[own]] < value:
-            gain[own_order[own]] = below / n
-            own += 1
-        lower = own
-        while own < n and winners[own_order[own]] == value:
-            gain[own_order[own]] = (below + level / 2) / n
-            own += 1
-        for place in range(at, end):
-            above[order[place]] = (n - (lower + own) / 2) / n
-        below += level
-        at = end
-    auc = gain.mean()
+    ascending, own = others[order], winners[own_order]
+    below, share, above = np.append(0.0, np.cumsum(weight[order])), np.empty(len(own)), np.empty(len(others))
+    below[-1] = len(own)  # without rounding, so that an area of 1 is exactly 1
+    # The weighted share of other sentences below each winner, and the share of winners above each other sentence.
+    share[own_order] = sum(below[np.searchsorted(ascending, own, side)] for side in _SIDES) / (2 * len(own))
+    above[order] = 1 - sum(np.searchsorted(own, ascending, side) for side in _SIDES) / (2 * len(own))
+    auc = float(share.mean())
     # A winner also adds its matches to the comparison, so the mean share of winners above these matches is added.
-    sums = np.zeros(m + 1)
-    for place in range(m):
-        sums[place + 1] = sums[place] + above[place]
-    means = np.zeros(m + 1)
-    for i in range(n):
-        count = stop[i] - first[i]
-        mean = (sums[stop[i]] - sums[first[i]]) / count
-        gain[i] += mean - auc
-        means[first[i]] += mean / count
-        means[stop[i]] -= mean / count
-    means = np.cumsum(means)
-    return auc, gain, above * weight[:m] - means[:m]
+    sums = np.append(0.0, np.cumsum(above))
+    mean = (sums[stop] - sums[first]) / count
+    return auc, share + mean - auc, above * weight - _over_matches(mean / count, first, stop, len(others))
+
+
+def _over_matches(values: Float64s, first: Int64s, stop: Int64s, others: int) -> Float64s:
+    """Return the sum of the winners' values at each other sentence that matches them, `[others]`."""
+    changes = np.bincount(first, values, others + 1) - np.bincount(stop, values, others + 1)
+    return np.asarray(np.cumsum(changes)[:others])

@@ -6,15 +6,16 @@ for all neurons at once. On object storage, each column of a row group takes one
 file of 36 parts took 36 requests.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+from scipy.sparse import csr_array, issparse
 
-from ops.arrays import Arrays, Float32s, Int32s, Int64s, Integers
+from ops.arrays import Arrays, Float32s, Int64s, Integers
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, MAX_IDS, decode_keys, encode_keys, keys_of_span, keys_of_span_on_any_device
 from ops.storage.parquet_columns import float_columns, leaf_columns
@@ -41,53 +42,11 @@ MERGED_COLUMNS = [
     TOKENS_ACTIVE,
     *(name for names in _WITHIN_NAMES.values() for name in names),
 ]
-OF_ALL = [
-    HISTOGRAM,
-    "sample",
-    SAMPLE_PLACE,
-]  # columns read for all neurons at once; the histogram is also read when a part is merged
+OF_ALL = [HISTOGRAM, "sample", SAMPLE_PLACE]  # read for all neurons at once; the histogram also when a part is merged
 _OF_ALL_BYTES = 1 << 26  # maximum bytes of these columns in a row group; larger samples are split into more groups
 _BYTES = b"atlas.bytes"  # metadata key: bytes of each packed count
 _COUNTS = (np.uint16, np.uint32, np.int64)
-SparseRow = tuple[Int32s, Float32s]  # the active features of a sentence, ascending, and their activations
 DAMAGE = (OSError, pa.ArrowException)  # raised if a file is damaged
-
-
-@dataclass(frozen=True)
-class SparseSample:
-    """The nonzero activations of the sampled sentences, one feature after another.
-
-    Attributes:
-        offsets: where each feature's values start, followed by the end of the last, `[features + 1]`.
-        places: the index of each value's sentence among the sampled sentences, ascending within a feature.
-        values: the activations, float32.
-    """
-
-    offsets: Int64s
-    places: Int32s
-    values: Float32s
-
-    @classmethod
-    def of_rows(cls, rows: Sequence[SparseRow], features: int) -> "SparseSample":
-        """Return the sample of these sentences, each given as its active features and their activations."""
-        feature = np.concatenate([np.zeros(0, np.int32), *(own for own, _ in rows)])
-        place = np.repeat(np.arange(len(rows), dtype=np.int32), [len(own) for own, _ in rows])
-        order = np.argsort(feature, kind="stable")
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(feature, minlength=features))]).astype(np.int64)
-        values = np.concatenate([np.zeros(0, np.float32), *(own for _, own in rows)])
-        return cls(offsets, place[order], values[order])
-
-    def __getitem__(self, features: slice) -> "SparseSample":
-        offsets = self.offsets[features.start : features.stop + 1]
-        own = slice(int(offsets[0]), int(offsets[-1]))
-        return SparseSample(offsets - offsets[0], self.places[own], self.values[own])
-
-    def columns(self) -> tuple[pa.Array, pa.Array]:
-        """Return the places and the values as list columns with one row for each feature."""
-        lists = (
-            pa.ListArray.from_arrays(self.offsets.astype(np.int32), pa.array(a)) for a in (self.places, self.values)
-        )
-        return tuple(lists)  # type: ignore[return-value]
 
 
 @dataclass
@@ -107,19 +66,6 @@ class ShardRows:
     make: Callable[[int, int], pa.Table]
     of_all: Callable[[int, int], pa.Table]
     held: list[pa.Table] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, table: pa.Table) -> "ShardRows":
-        """Return the rows of a table of all neurons that is in memory."""
-
-        def rows(first: int, stop: int) -> pa.Table:
-            return table.slice(first, stop - first)
-
-        return cls(
-            len(table),
-            rows,
-            lambda first, stop: rows(first, stop).select([n for n in OF_ALL if n in table.column_names]),
-        )
 
     @property
     def in_file(self) -> int:
@@ -178,7 +124,7 @@ def _only(table: pa.Table, names: list[str], schema: pa.Schema) -> pa.Table:
 
 
 def winners_in_shard(
-    keys: torch.Tensor, first: int, stop: int, bound: torch.Tensor | None = None
+    keys: torch.Tensor, first: int, stop: int, bound: torch.Tensor | None = None, pole: str = "top"
 ) -> tuple[pa.Array, pa.Array]:
     """Return the activations and ids of the winners so far that belong to one shard, as list columns by neuron.
 
@@ -186,12 +132,15 @@ def winners_in_shard(
         keys: a reducer's result, `[neurons, k]` int64.
         first, stop: the shard's sentence ids, from `first` to `stop` - 1.
         bound: the bound of each neuron, `[neurons]` float32; activations below it cannot win.
+        pole: at the `bottom`, the reducer's negation is undone.
     """
     lowest = torch.full((len(keys),), EMPTY + 1).to(keys) if bound is None else encode_keys(bound, MAX_IDS - 1)
     select = keys_of_span if keys.device.type == "cpu" else keys_of_span_on_any_device
     found, counts = select(keys, lowest, first, stop)
     offsets = np.concatenate([[0], np.cumsum(counts.cpu().numpy())]).astype(np.int32)
-    return tuple(pa.ListArray.from_arrays(offsets, pa.array(own.cpu().numpy())) for own in decode_keys(found))  # type: ignore[return-value]
+    values, ids = (own.cpu().numpy() for own in decode_keys(found))
+    values = values if pole == "top" else 0.0 - values
+    return tuple(pa.ListArray.from_arrays(offsets, pa.array(own)) for own in (values, ids))  # type: ignore[return-value]
 
 
 def no_winners(neurons: int) -> tuple[pa.Array, pa.Array]:
@@ -210,7 +159,7 @@ def shard_table(
     poles: dict[str, tuple[pa.Array, pa.Array]],
     moments: Moments,
     histogram: Int64s,
-    sample: Float32s | SparseSample,
+    sample: Float32s | csr_array,
     largest: int | None = None,
     tokens_active: Int64s | None = None,
     within: Mapping[str, tuple[pa.Array, pa.Array]] | None = None,
@@ -221,7 +170,7 @@ def shard_table(
         poles: the two list columns of each pole that the run keeps, as `winners_in_shard` returns them.
         moments: the moments of the shard's activations.
         histogram: the histogram's counts, `[neurons, bins]`.
-        sample: the activations of the shard's sampled sentences, `[neurons, sampled]`.
+        sample: the activations of the shard's sampled sentences, `[neurons, sampled]` float32; sparse for features.
         largest: the largest count of all neurons of the file; None if these rows are all neurons.
         tokens_active: number of tokens at which each feature is active, `[neurons]`; None if units are not sparse.
         within: the two list columns of each pole's winners so far within data sets, if such winners are kept.
@@ -235,7 +184,8 @@ def shard_table(
     table = pa.Table.from_arrays(
         [c.cast(f.type) for c, f in zip(columns, merged, strict=True)], schema=pa.schema(merged)
     )
-    for described, column in zip(*_of_all(histogram, sample, largest), strict=True):
+    of_all = of_all_table(histogram, sample, largest)
+    for described, column in zip(of_all.schema, of_all.columns, strict=True):
         table = table.append_column(described, column)
     if tokens_active is not None:
         table = table.append_column(TOKENS_ACTIVE, pa.array(tokens_active, _I64))
@@ -245,22 +195,21 @@ def shard_table(
     return table
 
 
-def of_all_table(histogram: Int64s, sample: Float32s | SparseSample, largest: int | None = None) -> pa.Table:
+def of_all_table(histogram: Int64s, sample: Float32s | csr_array, largest: int | None = None) -> pa.Table:
     """Return the columns `OF_ALL` of some neurons; the arguments are those of `shard_table`."""
-    fields, columns = _of_all(histogram, sample, largest)
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
-
-
-def _of_all(
-    histogram: Int64s, sample: Float32s | SparseSample, largest: int | None
-) -> tuple[list[pa.Field], list[pa.Array]]:
     counts, size = pack_counts(histogram, largest)
-    described = pa.field(HISTOGRAM, counts.type, metadata={_BYTES: str(size).encode()})
-    fields, columns = [described, SCHEMA.field("sample")], [counts]
-    if isinstance(sample, SparseSample):
-        places, values = sample.columns()
-        return [*fields, pa.field(SAMPLE_PLACE, places.type)], [*columns, values, places]
-    return fields, [*columns, by_neuron(sample).cast(SCHEMA.field("sample").type)]
+    fields = [pa.field(HISTOGRAM, counts.type, metadata={_BYTES: str(size).encode()}), SCHEMA.field("sample")]
+    if not issparse(sample):
+        return pa.table([counts, by_neuron(sample).cast(fields[1].type)], schema=pa.schema(fields))
+    values, places = list_columns(sample)
+    fields.append(pa.field(SAMPLE_PLACE, places.type))
+    return pa.table([counts, values, places], schema=pa.schema(fields))
+
+
+def list_columns(matrix: csr_array) -> list[pa.ListArray]:
+    """Return the nonzero values of a sparse matrix, and the columns that contain them, with a list for each row."""
+    offsets = matrix.indptr.astype(np.int32)
+    return [pa.ListArray.from_arrays(offsets, pa.array(a)) for a in (matrix.data, matrix.indices.astype(np.int32))]
 
 
 def pack_counts(counts: Integers, largest: int | None = None) -> tuple[pa.FixedSizeBinaryArray, int]:

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -11,8 +10,7 @@ from ops.storage.store import Store
 from ops.topk.neurons import Neurons
 from ops.topk.partial_file import by_neuron, read_matrix, write_table
 
-_WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU = b"atlas.widths", b"atlas.first", b"atlas.alike", b"atlas.gpu"
-_EXPLAINED, _EXCESS = b"atlas.explained", b"atlas.excess"
+_FACTS = b"atlas.pilot"  # metadata key: everything but the edges
 
 
 @dataclass(frozen=True)
@@ -39,26 +37,16 @@ class Pilot:
 
     def write(self, path: str, footer: dict[bytes, bytes]) -> None:
         """Write the pilot to a local file, with `footer` added to its metadata."""
-        facts: dict[bytes, Any] = {_WIDTHS: self.neurons.widths, _EQUAL_LENGTHS: self.equal_lengths, _GPU: self.gpu}
-        if self.neurons.first != 1:
-            facts[_FIRST] = self.neurons.first
-        if self.explained:
-            facts[_EXPLAINED] = self.explained
-        if self.excess != 1:
-            facts[_EXCESS] = self.excess
-        own = {key: json.dumps(value).encode() for key, value in facts.items()}
-        table = pa.table({"edges": by_neuron(self.edges)}).replace_schema_metadata(footer | own)
-        write_table(table, path)
+        facts = vars(self) | {"edges": None, "neurons": [self.neurons.widths, self.neurons.first]}
+        table = pa.table({"edges": by_neuron(self.edges)})
+        write_table(table.replace_schema_metadata(footer | {_FACTS: json.dumps(facts).encode()}), path)
 
     @classmethod
     def read(cls, store: Store, path: str) -> "Pilot":
-        """Return the pilot stored in a file; entries that an older file lacks get their default values."""
+        """Return the pilot stored in a file."""
         with store.parquet(path) as file:
             table = file.read()
-        keys = (_WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU, _EXPLAINED, _EXCESS)
-        said = {key: json.loads(table.schema.metadata.get(key, b"null")) for key in keys}
-        first = 1 if said[_FIRST] is None else said[_FIRST]
-        neurons = Neurons(tuple(said[_WIDTHS] or ()), first)
-        equal_lengths, explained = bool(said[_EQUAL_LENGTHS]), tuple(said[_EXPLAINED] or ())
-        excess = 1.0 if said[_EXCESS] is None else said[_EXCESS]
-        return cls(read_matrix(table, "edges"), neurons, equal_lengths, said[_GPU], explained, excess)
+        facts = json.loads(table.schema.metadata[_FACTS])
+        widths, first = facts["neurons"]
+        tuples = {"neurons": Neurons(tuple(widths), first), "explained": tuple(facts["explained"])}
+        return cls(**facts | tuples | {"edges": read_matrix(table, "edges")})

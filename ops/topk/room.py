@@ -105,17 +105,14 @@ def device_rooms(
     if device.type != "cuda":
         return None, None
     free, _ = torch.cuda.mem_get_info(device)
-    return slots_of(free, neurons, k, poles, datasets), dataset_slots_of(free, neurons, poles, datasets)
+    return slots_of(free, neurons, k, poles, datasets)
 
 
-def slots_of(free: int, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS) -> int:
-    """Return the number of slots of each neuron's winners, given the free bytes of a GPU's memory.
+def slots_of(free: int, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS) -> tuple[int, int | None]:
+    """Return the same as `device_rooms`, given the free bytes of a GPU's memory.
 
     With more slots, more sentences fit before the host must check whether a neuron's slots are full. Results are the
     same.
-
-    Raises:
-        InputError: the minimum number of slots for K and for the winners within data sets does not fit.
     """
     needed = state_bytes(neurons, k, poles, datasets)
     if needed > free:
@@ -126,12 +123,8 @@ def slots_of(free: int, neurons: int, k: int, poles: int, datasets: Datasets = N
             f"{flag} {value}: the winners so far of {neurons:,} neurons take {needed / 1e9:.1f} GB of a GPU's memory, "
             f"but only {free / 1e9:.1f} GB are free; {fewer}, or score on CPUs (--device cpu)"
         )
-    return min(free // PART_OF_FREE // (8 * neurons * poles), k + MOST_BEYOND)
-
-
-def dataset_slots_of(free: int, neurons: int, poles: int, datasets: Datasets) -> int | None:
-    """Return the number of slots of each neuron's winners within one data set; None if there are no data sets."""
+    each = 8 * neurons * poles
+    most = min(free // PART_OF_FREE // each, k + MOST_BEYOND)
     if not len(datasets):
-        return None
-    each = 8 * neurons * poles * len(datasets)
-    return min(free // DATASETS_PART_OF_FREE // each, datasets.k + MOST_BEYOND)
+        return most, None
+    return most, min(free // DATASETS_PART_OF_FREE // (each * len(datasets)), datasets.k + MOST_BEYOND)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import torch
+from scipy.sparse import csr_array, vstack
 
 from ops.arrays import Float32s, Int64s
 from ops.model.activations import Scorer
@@ -14,14 +15,13 @@ from ops.model.batches import TokenBlock
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import LEAST_ACTIVE, Histogram
 from ops.reducers.moments import Moments
-from ops.reducers.queued_top_k import QueuedTopK
-from ops.reducers.top_k import TopK
+from ops.reducers.top_k import QueuedTopK, TopK
 from ops.shards import Ids
 from ops.topk.dataset_winners import DatasetWinners
 from ops.topk.datasets import NO_DATASETS, Datasets
-from ops.topk.partial_file import ShardRows, SparseSample, of_all_table, shard_table, winners_in_shard
+from ops.topk.partial_file import ShardRows, of_all_table, shard_table, winners_in_shard
 from ops.topk.room import device_rooms
-from ops.topk.shard_sums import HostSums, QueuedSums, ShardSums, ShardTotals, finite_rows
+from ops.topk.shard_sums import HostSums, QueuedSums, ShardTotals, finite_rows
 
 WARM_LENGTH = 16  # tokens of a made-up sentence for the warm-up
 
@@ -80,17 +80,20 @@ class ShardScorer:
         self.k, self.poles = k, poles
         self.queued = scorer.device.type != "cpu" if queued is None else queued
         self.edges = edges.to(scorer.device)
-        kind = QueuedTopK if self.queued else TopK
+        self.sparse = scorer.sparse
         own_room = room
         if room is None and self.queued:
             room, own_room = device_rooms(scorer.device, len(edges), k, len(poles), datasets)
-        self.winners: dict[str, TopK] = {p: kind(len(edges), k, scorer.device, room) for p in poles}
-        self.within = DatasetWinners(datasets, poles, lambda: kind(len(edges), datasets.k, scorer.device, own_room))
-        self.sparse = scorer.sparse
-        if self.sparse:
-            self.winners["top"].raise_bound(torch.full((len(edges),), LEAST_ACTIVE))
-            self.within.raise_floor(LEAST_ACTIVE)
+        self.winners = self._reducers(k, room)
+        self.within = DatasetWinners(datasets, [self._reducers(datasets.k, own_room) for _ in datasets.names])
         self.runs = 0
+
+    def _reducers(self, k: int, room: int | None) -> dict[str, TopK]:
+        kind = QueuedTopK if self.queued else TopK
+        reducers: dict[str, TopK] = {p: kind(len(self.edges), k, self.scorer.device, room) for p in self.poles}
+        if self.sparse:
+            reducers["top"].raise_bound(torch.full((len(self.edges),), LEAST_ACTIVE))
+        return reducers
 
     def warm_up(self, tokens: int, limit: int) -> None:
         """Score some made-up sentences, so that the first shard does not pay for initialisation.
@@ -104,16 +107,17 @@ class ShardScorer:
         if not self.queued:
             Histogram(self.edges).update(values)
 
-    def raise_bounds(self, top: Float32s, bottom: Float32s, *within: Float32s) -> None:
-        """Adopt bounds of the complete corpus, each `[neurons]`, as `ops.reducers.thresholds` returns them.
+    def raise_bounds(self, *bounds: Float32s) -> None:
+        """Adopt bounds, each `[neurons]`, as `ops.reducers.thresholds` returns them.
 
-        `within` are the bounds of the data sets in their order: the top's and the bottom's bound of each.
+        They are the top's and the bottom's bound of the complete corpus, and then those of the data sets in their
+        order, if there are any.
         """
-        for pole, bound in (("top", top), ("bottom", -bottom)):
-            if pole in self.winners:
-                self.winners[pole].raise_bound(torch.from_numpy(bound))
-        if within:
-            self.within.raise_bounds(list(zip(within[::2], within[1::2], strict=True)))
+        every = (self.winners, *self.within.reducers)
+        for reducers, top, bottom in zip(every, bounds[::2], bounds[1::2], strict=False):
+            for pole, bound in (("top", top), ("bottom", -bottom)):
+                if pole in reducers:
+                    reducers[pole].raise_bound(torch.from_numpy(bound))
 
     def run(
         self,
@@ -133,7 +137,7 @@ class ShardScorer:
         """
         self.runs += 1
         self._update_bounds(newer_bounds)
-        sums: ShardSums = (QueuedSums if self.queued else HostSums)(
+        sums = (QueuedSums if self.queued else HostSums)(
             self.winners, self.edges, sample, self.scorer.layers, self.sparse, self.within
         )
         if self.sparse:
@@ -161,12 +165,8 @@ class ShardScorer:
             if self.runs != run:
                 raise RuntimeError("the rows of a shard are read or held before the next shard begins")
             own = slice(first, stop)
-            poles, within = {}, {}
-            for p in self.poles:
-                bound = self.winners[p].bound[own]
-                poles[p] = signed(p, *winners_in_shard(candidates[p][own], *span, bound))
-                if of_datasets is not None:
-                    within[p] = signed(p, *of_datasets.columns(p, own))
+            poles = {p: winners_in_shard(candidates[p][own], *span, self.winners[p].bound[own], p) for p in self.poles}
+            within = {p: of_datasets(p, own) for p in self.poles} if self.within.reducers else {}
             moments = totals.moments.of_neurons(first, stop)
             counts = None if active is None else active[own]
             return shard_table(poles, moments, totals.histogram[own], sampled[own], largest, counts, within)
@@ -176,10 +176,11 @@ class ShardScorer:
 
         return ShardRows(neurons, make, of_all)
 
-    def _sampled(self, totals: ShardTotals) -> Float32s | SparseSample:
+    def _sampled(self, totals: ShardTotals) -> Float32s | csr_array:
         """Return the activations of the sampled sentences by neuron, with sentence ids ascending."""
         if self.sparse:
-            return SparseSample.of_rows([totals.kept_sparse[i] for i in totals.sampled], len(self.edges))
+            none = csr_array((0, len(self.edges)), dtype=np.float32)
+            return vstack([none, *(totals.kept[i] for i in totals.sampled)], "csr").T.tocsr()
         kept = np.array([totals.kept[i] for i in totals.sampled], np.float32).reshape(-1, len(self.edges))
         return np.ascontiguousarray(kept.T)  # so that a slice of the neurons needs no copy
 
@@ -213,14 +214,3 @@ def score_batches(
         values[places] = found.cpu().numpy()
         reasons |= {int(places[row]): reason for row, reason in why.items()}
     return values, reasons
-
-
-def signed(pole: str, activations: pa.ListArray, sent_ids: pa.ListArray) -> tuple[pa.Array, pa.Array]:
-    """Return the two list columns of a pole as they are stored; the reducer's negation at the bottom is undone."""
-    return (activations if pole == "top" else negate(activations), sent_ids)
-
-
-def negate(activations: pa.ListArray) -> pa.ListArray:
-    """Return a list column with every value negated; zero stays 0.0."""
-    values = 0.0 - activations.flatten().to_numpy(zero_copy_only=False)
-    return pa.ListArray.from_arrays(activations.offsets, pa.array(values.astype(np.float32)))

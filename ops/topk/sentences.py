@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csr_array, issparse, vstack
 
 from ops import schema
 from ops.arrays import Float32s
@@ -14,7 +15,7 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import Neurons
-from ops.topk.partial_file import DAMAGE, SAMPLE_PLACE, SparseRow, read_matrix, read_of_all
+from ops.topk.partial_file import DAMAGE, SAMPLE_PLACE, list_columns, read_matrix, read_of_all
 
 SAMPLE_ROWS = 512
 # The notes in the partial files of all shards, in the order of the shards: `unscored` ids by reason, and `sampled` ids.
@@ -54,28 +55,27 @@ def write_activations(
     starts = np.cumsum([0, *neurons.by_layer.values()])
     damaged: dict[int, str] = {}
 
-    def sample(shard: int) -> list[Any]:
+    def sample(shard: int) -> Float32s | csr_array:
         try:
-            if sparse:
-                table = read_of_all(store, paths[shard], "sample", SAMPLE_PLACE)
-                return sparse_rows(table, len(notes[shard]["sampled"]))
-            return list(read_matrix(read_of_all(store, paths[shard], "sample"), "sample").T)
+            columns = ("sample", SAMPLE_PLACE) if sparse else ("sample",)
+            return read_sample(read_of_all(store, paths[shard], *columns), len(notes[shard]["sampled"]))
         except DAMAGE as error:
             damaged[shard] = one_line(error, 100)
             raise
 
     def batches() -> Iterator[pa.Table]:
         ids: list[int] = []
-        rows: list[Any] = []
+        waiting: list[Any] = []  # the activations of `ids`
         some = [shard for shard, note in enumerate(notes) if note["sampled"]]
         for shard, found in zip(some, side_by_side(sample, some), strict=True):
             ids += notes[shard]["sampled"]
-            rows += found
+            rows: Any = (vstack if sparse else np.concatenate)([*waiting, found])
             while len(ids) >= SAMPLE_ROWS or (shard == some[-1] and ids):
-                columns = _sparse_columns if sparse else _dense_columns
-                layers = [column for a, b in pairwise(starts) for column in columns(rows[:SAMPLE_ROWS], int(a), int(b))]
+                block, rows = rows[:SAMPLE_ROWS], rows[SAMPLE_ROWS:]
+                layers = [column for a, b in pairwise(starts) for column in _columns(block[:, a:b])]
                 yield pa.table([pa.array(ids[:SAMPLE_ROWS], pa.int64()), *layers], schema=layout)
-                del ids[:SAMPLE_ROWS], rows[:SAMPLE_ROWS]
+                del ids[:SAMPLE_ROWS]
+            waiting = [rows]
 
     try:
         return write_part(store, "activations", 0, layout, batches(), fingerprint), {}
@@ -85,38 +85,26 @@ def write_activations(
         return 0, damaged
 
 
-def sparse_rows(table: pa.Table, sentences: int) -> list[SparseRow]:
-    """Return each sampled sentence's active features, ascending, and their activations.
+def read_sample(table: pa.Table, sentences: int) -> Float32s | csr_array:
+    """Return the sampled sentences' activations, `[sentences, neurons]`; sparse if units are features.
 
     Args:
-        table: the columns `sample` and `SAMPLE_PLACE` of a shard's file, a row for each feature.
+        table: the columns `sample` and, for features, `SAMPLE_PLACE` of a shard's file, a row for each neuron.
         sentences: number of sampled sentences.
     """
-    places, values = table[SAMPLE_PLACE].combine_chunks(), table["sample"].combine_chunks()
-    feature = np.repeat(np.arange(len(places), dtype=np.int32), np.diff(places.offsets.to_numpy()))
-    place = places.flatten().to_numpy(zero_copy_only=False)
-    order = np.argsort(place, kind="stable")
-    cuts = np.searchsorted(place[order], np.arange(1, sentences))
-    value = values.flatten().to_numpy(zero_copy_only=False)
-    return list(zip(np.split(feature[order], cuts), np.split(value[order], cuts), strict=True))[:sentences]
+    if SAMPLE_PLACE not in table.column_names:
+        return read_matrix(table, "sample").T
+    places, values = (table[name].combine_chunks() for name in (SAMPLE_PLACE, "sample"))
+    offsets = np.append(0, np.cumsum(places.value_lengths().to_numpy()))
+    data, place = (own.flatten().to_numpy(zero_copy_only=False) for own in (values, places))
+    return csr_array((data, place, offsets), shape=(len(table), sentences)).T.tocsr()
 
 
-def _dense_columns(rows: list[Float32s], first: int, stop: int) -> list[pa.Array]:
-    """Return the column of one layer, whose units have the indices `first` to `stop` - 1."""
-    block = np.ascontiguousarray(np.array(rows, np.float32)[:, first:stop])
-    return [pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), stop - first)]
-
-
-def _sparse_columns(rows: list[SparseRow], first: int, stop: int) -> list[pa.Array]:
-    """Return the two columns of one layer, whose units have the indices `first` to `stop` - 1."""
-    spans = [slice(*np.searchsorted(units, [first, stop])) for units, _ in rows]
-    offsets = np.concatenate([[0], np.cumsum([span.stop - span.start for span in spans])]).astype(np.int32)
-    units = np.concatenate([own[span] - first for (own, _), span in zip(rows, spans, strict=True)])
-    values = np.concatenate([own[span] for (_, own), span in zip(rows, spans, strict=True)])
-    return [
-        pa.ListArray.from_arrays(offsets, pa.array(units.astype(np.int32))),
-        pa.ListArray.from_arrays(offsets, pa.array(values.astype(np.float32))),
-    ]
+def _columns(block: Float32s | csr_array) -> list[pa.Array]:
+    """Return the columns of one layer's activations, `[sentences, units]`."""
+    if issparse(block):
+        return list_columns(block)[::-1]
+    return [pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(block).ravel()), block.shape[1])]
 
 
 def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:

@@ -1,21 +1,20 @@
 """A shard's sums in addition to its winners: moments, histogram, the sample, and sentences that are not finite."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 
 from ops.arrays import Float32s, Int64s
 from ops.model.batches import to_device
 from ops.reducers.histogram import Histogram
-from ops.reducers.moments import Moments
-from ops.reducers.queued_moments import QueuedMoments
+from ops.reducers.moments import Moments, QueuedMoments
 from ops.reducers.top_k import MAX_IDS, TopK
 from ops.shards import Ids
 from ops.topk.dataset_winners import DatasetWinners
-from ops.topk.partial_file import SparseRow
 
 SENTENCES_PER_BLOCK = 256  # sentences that are added in one update
 SPARSE_CELLS = 1 << 25  # activations that are added in one update if features are sparse, as a million features may be
@@ -28,35 +27,29 @@ class ShardTotals:
     Attributes:
         moments: the moments of the shard's finite sentences.
         histogram: the counts of the finite sentences, `[neurons, bins]` int64.
-        kept: the activations of each sampled sentence by its id, each `[neurons]` float32.
-        kept_sparse: the same for sparse features: the active features of each sentence, and their activations.
+        kept: the activations of each sampled sentence by its id: `[neurons]` float32, or `[1, neurons]` if sparse.
         unscored: the ids of the sentences that are not finite, by reason.
         scored: number of finite sentences.
     """
 
     moments: Moments
     histogram: Int64s
-    kept: dict[int, Float32s] = field(default_factory=dict)
-    kept_sparse: dict[int, SparseRow] = field(default_factory=dict)
+    kept: dict[int, Float32s | csr_array] = field(default_factory=dict)
     unscored: dict[str, list[int]] = field(default_factory=dict)
     scored: int = 0
 
     @property
     def sampled(self) -> list[int]:
         """The ids of the sampled sentences that are finite, ascending."""
-        return sorted(self.kept or self.kept_sparse)
+        return sorted(self.kept)
 
     def keep(self, sentence: int, values: Float32s, sparse: bool) -> None:
         """Keep a sampled sentence's activations, `[neurons]`."""
-        if sparse:
-            active = np.flatnonzero(values)
-            self.kept_sparse[sentence] = (active.astype(np.int32), values[active])
-        else:
-            self.kept[sentence] = values
+        self.kept[sentence] = csr_array(values[None]) if sparse else values
 
 
-class ShardSums(ABC):
-    """Accumulates a shard's activations batch by batch, and updates the winners with them.
+class HostSums:
+    """The sums of a shard on a CPU: accumulates activations batch by batch, and updates the winners with them.
 
     Args:
         winners: the winners so far of each pole.
@@ -80,29 +73,10 @@ class ShardSums(ABC):
         self.within = within or DatasetWinners()
         self.blocks = _Blocks(rows_together(len(edges)) if sparse else None)
         self.histogram = Histogram(edges)
-        self._begin(edges)
-
-    @abstractmethod
-    def _begin(self, edges: torch.Tensor) -> None:
-        """Begin with no batches."""
-
-    @abstractmethod
-    def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
-        """Add a batch, given by its sentences' ids and each layer's activations `[sentences, units]` float32."""
-
-    @abstractmethod
-    def finish(self) -> ShardTotals:
-        """Return the sums of all batches."""
-
-
-class HostSums(ShardSums):
-    """The sums of a shard on a CPU."""
-
-    def _begin(self, edges: torch.Tensor) -> None:
         self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
-        """Add a batch."""
+        """Add a batch, given by its sentences' ids and each layer's activations `[sentences, units]` float32."""
         totals = self.totals
         values, finite, reasons = finite_rows(layers, self.layers)
         for row, reason in reasons.items():
@@ -121,24 +95,33 @@ class HostSums(ShardSums):
         return self.totals
 
     def _reduce(self, ids: Ids, values: torch.Tensor) -> None:
-        take_winners(self.winners, self.within, ids, torch.from_numpy(ids).to(values.device), values)
+        self._take_winners(ids, values)
         self.totals.moments = self.totals.moments.update(values)
         self.histogram.update(values)
         for row in np.flatnonzero(np.isin(ids, self.sample)).tolist():
             self.totals.keep(int(ids[row]), values[row].cpu().numpy(), self.sparse)
 
+    def _take_winners(self, ids: Ids, values: torch.Tensor) -> None:
+        """Update the winners so far, over all sentences and within data sets, with `[sentences, neurons]` values."""
+        signed = {pole: values if pole == "top" else -values for pole in self.winners}
+        numbers = to_device(ids, values.device)
+        for pole, own in self.winners.items():
+            own.update(signed[pole], numbers)
+        self.within.update(ids, numbers, signed)
 
-class QueuedSums(ShardSums):
+
+class QueuedSums(HostSums):
     """The sums of a shard on a GPU: all data stays in the GPU's queue and memory, and is read once at the end."""
 
-    def _begin(self, edges: torch.Tensor) -> None:
+    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, *others: Any, **named: Any) -> None:
+        super().__init__(winners, edges, *others, **named)
         self.moments = QueuedMoments(len(edges), edges.device)
         self.ids: list[Ids] = []
         self.broken: list[torch.Tensor] = []  # position, from 1, of a sentence's first non-finite layer; 0 if finite
         self.kept: list[tuple[Ids, torch.Tensor]] = []
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
-        """Add a batch."""
+        """Add a batch without waiting for the device."""
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < MAX_IDS:
             raise ValueError(f"sentence ids are outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
         bad = torch.stack([~torch.isfinite(layer).all(1) for layer in layers])
@@ -153,7 +136,8 @@ class QueuedSums(ShardSums):
         """Return the sums of all batches; this waits for the device."""
         for block in self.blocks.rest():
             self._reduce(*block)
-        totals = ShardTotals(self.moments.result(), self.histogram.result().cpu().numpy())
+        totals = self.totals
+        totals.moments, totals.histogram = self.moments.result(), self.histogram.result().cpu().numpy()
         totals.scored = totals.moments.n
         broken = torch.cat(self.broken).cpu().numpy() if self.broken else np.zeros(0, np.int64)
         ids = np.concatenate(self.ids) if self.ids else np.zeros(0, np.int64)
@@ -167,31 +151,13 @@ class QueuedSums(ShardSums):
 
     def _reduce(self, ids: Ids, values: torch.Tensor) -> None:
         values = values.T.contiguous().T  # transposed once, for the winners of both poles and the histogram
-        take_winners(self.winners, self.within, ids, to_device(ids, values.device), values)
+        self._take_winners(ids, values)
         finite = ~torch.isnan(values[:, 0])
         self.moments.update(values, finite)
-        self.histogram.update_queued(values, finite)
+        self.histogram.update(values, finite)
         rows = np.flatnonzero(np.isin(ids, self.sample))
         if len(rows):
             self.kept.append((ids[rows], values.index_select(0, to_device(rows, values.device))))
-
-
-def take_winners(
-    winners: dict[str, TopK], within: DatasetWinners, ids: Ids, numbers: torch.Tensor, values: torch.Tensor
-) -> None:
-    """Update the winners so far, over all sentences and within data sets, with some sentences.
-
-    Args:
-        winners: the winners so far of each pole.
-        within: the winners so far within data sets.
-        ids: the ids of the sentences, `[sentences]`.
-        numbers: the same ids on the values' device.
-        values: activations `[sentences, neurons]` float32.
-    """
-    signed = {pole: values if pole == "top" else -values for pole in winners}
-    for pole, own in winners.items():
-        own.update(signed[pole], numbers)
-    within.update(ids, numbers, signed)
 
 
 def rows_together(features: int) -> int:

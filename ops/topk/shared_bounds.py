@@ -1,8 +1,8 @@
 """Bounds that the workers of `topk` share: if they are lost, partial files are larger but winners are the same."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,20 +29,6 @@ def is_due(counted: int, posted: int) -> bool:
     return counted > posted * 1.05
 
 
-class SumsOfShards(Protocol):
-    """Adds up the histograms of shards, and returns the bounds that follow from them."""
-
-    @property
-    def shards(self) -> set[int]:
-        """The shards that were counted."""
-
-    def update(self, shard: int, counts: Integers) -> None:
-        """Take in a finished shard's histogram, `[neurons, bins]`."""
-
-    def result(self) -> tuple[Float32s, ...]:
-        """Return pairs of bounds, each `[neurons]`: the lower bound of the top, and the upper bound of the bottom."""
-
-
 class CorpusBounds:
     """The bounds of the corpus, followed by those of each data set that has its own winners.
 
@@ -61,11 +47,6 @@ class CorpusBounds:
         self.all = SharedBound(edges, k)
         self.within = [SharedBound(edges, datasets.k) for _ in datasets.names]
 
-    @property
-    def shards(self) -> set[int]:
-        """The shards that were counted."""
-        return self.all.shards
-
     def update(self, shard: int, counts: Integers) -> None:
         """Take in a finished shard's histogram, `[neurons, bins]`."""
         self.all.update(shard, counts)
@@ -78,65 +59,50 @@ class CorpusBounds:
         return tuple(bound for shared in (self.all, *self.within) for bound in shared.result())
 
 
-def bound_names(pairs: int) -> list[str]:
-    """Return the column names of this many pairs of bounds.
-
-    >>> bound_names(2)
-    ['top', 'bottom', 'top_0', 'bottom_0']
-    """
-    return ["top", "bottom", *(f"{pole}_{place}" for place in range(pairs - 1) for pole in ("top", "bottom"))]
-
-
+@dataclass
 class BoundPublisher:
     """Adds up the histograms of committed shards on the driver and posts the bounds that follow from them.
 
     The histograms are read from the partial files. So the bounds are the same after a restart, a shard counts once
     however often it was scored, and only committed shards count.
 
-    Args:
+    Attributes:
         store: the run's folder.
         path: the path at which the bounds are posted.
         fingerprint: the fingerprint of the stage.
         shared: the object that sums the histograms, still empty.
         shard_path: returns the path of a shard's partial file.
         warn: called once, with a line that says why bounds are not shared, if posting fails.
+        warned: whether it was called.
+        posted: number of shards that were counted when bounds were last posted.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        path: str,
-        fingerprint: str,
-        shared: SumsOfShards,
-        shard_path: Callable[[int], str],
-        warn: Callable[[str], None],
-    ) -> None:
-        self.store, self.path, self.fingerprint, self.shared = store, path, fingerprint, shared
-        self.shard_path, self.warn = shard_path, warn
-        self.warned = False
-        self.posted = 0
+    store: Store
+    path: str
+    fingerprint: str
+    shared: CorpusBounds
+    shard_path: Callable[[int], str]
+    warn: Callable[[str], None]
+    warned: bool = False
+    posted: int = 0
 
-    def add_all(self, waiting: deque[int]) -> None:
-        """Count the committed shards that are waiting, if any, and post the new bounds if they are due."""
-        if shards := [waiting.popleft() for _ in range(len(waiting))]:
-            self.add(shards)
-
-    def add(self, shards: Sequence[int]) -> None:
-        """Count some committed shards and post the new bounds if they are due.
+    def add(self, waiting: deque[int]) -> None:
+        """Count the committed shards that are waiting, if any, and post the new bounds if they are due.
 
         If that fails, workers continue without new bounds.
         """
+        shards = [waiting.popleft() for _ in range(len(waiting))]
         try:
             for shard, counts in zip(shards, side_by_side(self._read, shards, LARGE_FILES_AT_ONCE), strict=True):
                 self.shared.update(shard, counts)
-            if not is_due(len(self.shared.shards), self.posted):
+            counted = len(self.shared.all.shards)
+            if not is_due(counted, self.posted):
                 return
             bounds = self.shared.result()
-            table = pa.table(dict(zip(bound_names(len(bounds) // 2), bounds, strict=True))).replace_schema_metadata(
-                {FINGERPRINT: self.fingerprint.encode()}
-            )
+            table = pa.table(list(bounds), [str(place) for place in range(len(bounds))])
+            table = table.replace_schema_metadata({FINGERPRINT: self.fingerprint.encode()})
             self.store.commit(self.path, lambda path: pq.write_table(table, path, write_page_checksum=True))
-            self.posted = len(self.shared.shards)
+            self.posted = counted
         except _LOST as error:
             if not self.warned:
                 self.warned = True
@@ -155,11 +121,9 @@ class BoundReader:
         path: the path at which the bounds are posted.
         fingerprint: the fingerprint of the stage.
         neurons: number of neurons.
-        pairs: number of pairs of bounds: one for the corpus and one for each data set that has its own winners.
     """
 
-    def __init__(self, store: Store, path: str, fingerprint: str, neurons: int, pairs: int = 1) -> None:
-        self.names = bound_names(pairs)
+    def __init__(self, store: Store, path: str, fingerprint: str, neurons: int) -> None:
         self.store, self.path, self.fingerprint, self.neurons = store, path, fingerprint, neurons
         self.seen: object = None
 
@@ -177,6 +141,6 @@ class BoundReader:
                 return None
             self.seen = version
             # Copies, because torch does not accept read-only memory.
-            return tuple(table[name].to_numpy().copy() for name in self.names)
+            return tuple(column.to_numpy().copy() for column in table.columns)
         except _LOST:
             return None

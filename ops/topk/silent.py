@@ -16,7 +16,7 @@ from ops.topk.neurons import Neurons
 
 # A unit is silent if its standard deviation is at most this share of its layer's largest absolute activation.
 SILENT = 1e-6
-COLUMNS = ["layer", "unit", "std", "min", "max"]
+COLUMNS = ["layer", "unit", "is_silent"]
 
 SAID = (
     "silent: its standard deviation is below a millionth of the largest activation in its layer, "
@@ -56,14 +56,9 @@ def is_silent(layer: Integers, std: Float64s, largest: Float64s, first: int = 1)
 
 
 def silent_neurons(neurons: pa.Table) -> set[tuple[int, int]]:
-    """Return the layer and unit of every silent neuron, from the `COLUMNS` of all rows of neurons/.
-
-    The column `is_silent` has the same content, but this also reads tables written before that column existed.
-    """
-    layer, unit, std, low, high = (neurons[name].to_numpy() for name in COLUMNS)
-    there = Neurons.of_layers(dict(zip(*np.unique_counts(layer), strict=True)))
-    silent = is_silent(layer, std, largest_by_layer(layer, low, high, there), there.first)
-    return set(zip(layer[silent].tolist(), unit[silent].tolist(), strict=True))
+    """Return the layer and unit of every silent neuron, from the `COLUMNS` of neurons/."""
+    silent = neurons.filter(neurons["is_silent"])
+    return set(zip(silent["layer"].to_pylist(), silent["unit"].to_pylist(), strict=True))
 
 
 def heard(rows: pa.Table, silent: Collection[tuple[int, int]]) -> pa.Table:

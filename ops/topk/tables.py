@@ -1,6 +1,6 @@
-"""The rows of the published tables neurons/, topk/ and topk_by_dataset/, computed from all shards together."""
+"""The published tables neurons/, topk/ and topk_by_dataset/, from the sums of all shards for a range of neurons."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -9,11 +9,71 @@ import torch
 
 from ops.arrays import Bools, Float32s, Float64s, Int16s, Int32s, Int64s
 from ops.reducers.moments import Moments
-from ops.reducers.top_k import EMPTY, decode_keys
+from ops.reducers.top_k import EMPTY, TopK, decode_keys
 from ops.schema import group_rows, schema
-from ops.topk.neurons import POLES
-from ops.topk.partial_file import by_neuron
+from ops.topk.datasets import NO_DATASETS, Datasets
+from ops.topk.neurons import POLES, Neurons
+from ops.topk.partial_file import TOKENS_ACTIVE, by_neuron, read_counts, read_keys, read_moments
 from ops.topk.silent import is_silent
+
+
+class RangeSums:
+    """The sums of one range of neurons; empty when created.
+
+    Args:
+        first, stop: the indices of the neurons, from `first` to `stop` - 1.
+        k: number of winners of each neuron and pole.
+        poles: `top`, `bottom` or both.
+        datasets: the data sets that also have their own winners.
+    """
+
+    def __init__(self, first: int, stop: int, k: int, poles: tuple[str, ...], datasets: Datasets = NO_DATASETS) -> None:
+        self.first, self.stop = first, stop
+        self.datasets = datasets
+        self.winners: dict[tuple[str, ...], TopK] = {(pole,): TopK(stop - first, k) for pole in poles}
+        self.within: dict[tuple[str, ...], TopK] = {
+            (pole, name): TopK(stop - first, datasets.k) for pole in poles for name in datasets.names
+        }
+        self.moments, self.histogram = Moments.empty(stop - first), np.zeros(0, np.int64)
+        self.tokens_active: Int64s | None = None
+
+    def update(self, table: pa.Table) -> None:
+        """Add a shard's rows for these neurons; rounding depends on the order of the shards."""
+        for (pole,), best in self.winners.items():
+            best.merge_keys(*read_keys(table, pole))
+            if self.within:
+                neuron, keys = read_keys(table, pole, within=True)
+                for place, pairs in self.datasets.split(decode_keys(keys)[1].numpy()):
+                    some = torch.from_numpy(pairs)
+                    self.within[pole, self.datasets.names[place]].merge_keys(neuron[some], keys[some])
+        self.moments = self.moments.merge(read_moments(table))
+        if TOKENS_ACTIVE in table.column_names:
+            active = table[TOKENS_ACTIVE].to_numpy()
+            self.tokens_active = active if self.tokens_active is None else self.tokens_active + active
+        counts = read_counts(table)
+        self.histogram = self.histogram + counts if len(self.histogram) else counts.astype(np.int64)
+
+    def tables(self, neurons: Neurons, edges: Float32s, largest: Float64s) -> dict[str, list[pa.Table]]:
+        """Return the row groups of this range's part of `neurons` and `topk`, and of `topk_by_dataset` if it exists.
+
+        Args:
+            neurons: all neurons of the model.
+            edges: the inner edges of this range's histograms, `[stop - first, bins - 1]`.
+            largest: the largest absolute activation of each layer, `[layers]`.
+        """
+        layer, unit = neurons.layer_and_unit(np.arange(self.first, self.stop))
+        winners, within = (
+            {key: decode_winners(best.result(), key[0]) for key, best in sets.items()}
+            for sets in (self.winners, self.within)
+        )
+        by_pole = {pole: own for (pole,), own in winners.items()}
+        rows = neuron_rows(
+            layer, unit, self.moments, by_pole, edges, self.histogram, largest, neurons.first, self.tokens_active
+        )
+        tables = {"neurons": [rows], "topk": list(winner_rows("topk", layer, unit, winners))}
+        if self.datasets.k:
+            tables["topk_by_dataset"] = list(winner_rows("topk_by_dataset", layer, unit, within))
+        return tables
 
 
 class PoleWinners(NamedTuple):
@@ -85,63 +145,37 @@ def neuron_rows(
     return pa.table({name: columns[name] for name in schema("neurons").names})
 
 
-def winner_rows(layer: Int16s, unit: Int32s, winners: dict[str, PoleWinners]) -> Iterator[pa.Table]:
-    """Yield the rows of `topk/`, sorted by layer, unit, pole and rank; no neuron is split between tables.
-
-    A table contains the maximum number of neurons that fit into a row group, but at least one.
-
-    Args:
-        layer, unit: the layer and unit of each neuron, `[neurons]`, ascending.
-        winners: the winners of each pole.
-    """
-    poles = [pole for pole in POLES if pole in winners]
-    yield from _ranked("topk", layer, unit, [winners[pole] for pole in poles], {"pole": poles})
-
-
-def dataset_winner_rows(
-    layer: Int16s, unit: Int32s, names: Sequence[str], winners: Sequence[dict[str, PoleWinners]]
+def winner_rows(
+    table: str, layer: Int16s, unit: Int32s, winners: Mapping[tuple[str, ...], PoleWinners]
 ) -> Iterator[pa.Table]:
-    """Yield the rows of `topk_by_dataset/`, sorted by layer, unit, pole, data set and rank, as `winner_rows` does.
+    """Yield the rows of `topk/` or `topk_by_dataset/`, sorted by neuron, set and rank; no neuron is split.
 
-    Args:
-        layer, unit: the layer and unit of each neuron, `[neurons]`, ascending.
-        names: the names of the data sets, sorted.
-        winners: for each data set, the winners of each pole.
-    """
-    kept = [(pole, name, own[pole]) for pole in POLES for name, own in zip(names, winners, strict=True) if pole in own]
-    named = {"pole": [pole for pole, _, _ in kept], "dataset": [name for _, name, _ in kept]}
-    yield from _ranked("topk_by_dataset", layer, unit, [own for _, _, own in kept], named)
-
-
-def _ranked(
-    table: str, layer: Int16s, unit: Int32s, sets: Sequence[PoleWinners], named: Mapping[str, Sequence[str]]
-) -> Iterator[pa.Table]:
-    """Yield the rows of a table of winners: each neuron's sets one after another, each sorted by rank.
+    A yielded table contains the maximum number of neurons that fit into a row group, but at least one.
 
     Args:
         table: the table's name.
         layer, unit: the layer and unit of each neuron, `[neurons]`, ascending.
-        sets: the sets of winners, in the order of the table.
-        named: for each column that names a set, its value for each set, `[sets]`.
+        winners: the sets of winners by pole, or by pole and data set.
     """
-    if not sets:
+    if not winners:
         return
+    keys, sets = zip(*sorted(winners.items()), strict=True)
     sizes = [own.filled.shape[1] for own in sets]
     rank = np.concatenate([np.arange(1, size + 1) for size in sizes])
     code = np.repeat(np.arange(len(sets)), sizes)
     step = max(group_rows(table) // len(rank), 1)
-    columns = schema(table).names
+    names = schema(table).names
     for start in range(0, len(layer), step):
         rows = slice(start, start + step)
         values, ids, filled = (np.concatenate([own[i][rows] for own in sets], 1) for i in range(3))
         lengths = filled.sum(1)
         codes = pa.array(np.broadcast_to(code, filled.shape)[filled], pa.int16())
-        found = {
-            "layer": np.repeat(layer[rows], lengths),
-            "unit": np.repeat(unit[rows], lengths),
-            **{name: pa.array(own, pa.string()).take(codes) for name, own in named.items()},
-            "rank": pa.array(np.broadcast_to(rank, filled.shape)[filled], pa.int32()),
-            "activation": values[filled],
-            "sent_id": ids[filled],
-        }
-        yield pa.table({name: found[name] for name in columns})
+        columns = [
+            np.repeat(layer[rows], lengths),
+            np.repeat(unit[rows], lengths),
+            *(pa.array(own, pa.string()).take(codes) for own in zip(*keys, strict=True)),
+            pa.array(np.broadcast_to(rank, filled.shape)[filled], pa.int32()),
+            values[filled],
+            ids[filled],
+        ]
+        yield pa.table(columns, names)

@@ -25,7 +25,7 @@ from jobs.topk.dictionaries import values_of_sample
 from ops.dictionaries.read import describe_all
 from ops.errors import InputError
 from ops.model.load import read_facts
-from ops.topk.activation_sample import is_sparse, read_layer
+from ops.topk.activation_sample import dense, is_sparse, read_layer
 from ops.topk.neurons import Neurons, read_neurons
 from ops.topk.room import state_bytes
 from tests.jobs.finished_runs.main import SENTENCES, K, config
@@ -124,7 +124,7 @@ def test_both_forms_of_the_sample_are_read_by_one_reader(features: tuple[Path, P
     assert read_neurons(store) == Neurons((FEATURES,)) == Neurons.of_layers({LAYER: FEATURES})
     assert is_sparse(store)
     sample = read_layer(store, LAYER)
-    matrix = sample.matrix()
+    matrix = dense(sample)
     rows = pq.read_table(features[0] / "activations")
     assert matrix.shape == (rows.num_rows, FEATURES) == (50, FEATURES)
     for place, (units, values) in enumerate(
@@ -134,7 +134,7 @@ def test_both_forms_of_the_sample_are_read_by_one_reader(features: tuple[Path, P
         assert np.array_equal(np.flatnonzero(matrix[place]), units)
         assert np.array_equal(matrix[place][units], np.float32(values))
     for unit in (0, 7):
-        assert np.array_equal(sample.of_unit(unit), matrix[:, unit])
+        assert np.array_equal(dense(sample[:, [unit]])[:, 0], matrix[:, unit])
     best = duckdb.sql(f"select unit, sent_id, activation from '{features[0]}/topk/*.parquet' where rank = 1").fetchall()
     ids = rows["sent_id"].to_pylist()
     known = [(unit, ids.index(sent), value) for unit, sent, value in best if sent in ids]

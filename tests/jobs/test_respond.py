@@ -24,7 +24,7 @@ from ops.errors import InputError
 from ops.schema import layer_columns
 from ops.schema.responses import RESPONSES
 from ops.storage.lock import LOCK
-from ops.topk.activation_sample import read_layer
+from ops.topk.activation_sample import dense, read_layer
 from tests.jobs.in_process import InProcess
 from tests.jobs.test_dictionaries import LAYER, sparse_dictionary
 from tests.unit.respond.made_corpus import brute_tails
@@ -64,7 +64,7 @@ def stored(out: Path) -> np.ndarray:
     store = RunReader(str(out), create=False).store
     names = pq.read_schema(out / "activations" / "part-00000.parquet").names
     layers = [layer for layer in range(3) if set(layer_columns(layer, names)) <= set(names)]
-    return np.concatenate([read_layer(store, layer).matrix() for layer in layers], axis=1)
+    return np.concatenate([dense(read_layer(store, layer)) for layer in layers], axis=1)
 
 
 def responses(out: Path, to: Path, texts: list[str], **options: Any) -> dict[str, np.ndarray]:

@@ -27,11 +27,12 @@ from ops.storage.lock import LOCK
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.streams import IO_THREADS
 from ops.topk.neurons import NEURONS_PER_PART
-from ops.topk.partial_file import HISTOGRAM, ShardRows, read_counts, read_matrix, read_of_all, shard_table
+from ops.topk.partial_file import HISTOGRAM, read_counts, read_matrix, read_of_all, shard_table
 from tests.conftest import ROOT
 from tests.jobs.finished_runs.main import config
 from tests.jobs.storage_server import CountingProxy, Request, by_kind, one_by_one
 from tests.jobs.test_same_rows import EVERY
+from tests.unit.topk.rows_in_memory import rows_of
 
 
 def _put(uri: str, content: bytes) -> None:
@@ -213,7 +214,7 @@ def test_a_column_of_all_neurons_is_one_request(s3: str, bucket: str, monkeypatc
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 9_000, (parts * NEURONS_PER_PART, bins))
     sample = rng.normal(size=(len(counts), 5)).astype(np.float32)
-    rows = ShardRows.of(shard_table({}, Moments.empty(len(counts)), counts, sample))
+    rows = rows_of(shard_table({}, Moments.empty(len(counts)), counts, sample))
     with CountingProxy(int(s3.rpartition(":")[2])) as proxy:
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
         store = Store(f"{bucket}/run")

@@ -17,7 +17,7 @@ from jobs.run import job as run_job
 from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 from ops.errors import InputError
-from ops.topk.activation_sample import read_layer
+from ops.topk.activation_sample import dense, read_layer
 from ops.topk.neurons import read_neurons
 
 N, K = 5, 30
@@ -75,7 +75,7 @@ def brute(out: Path, n: int = N, poles: tuple[str, ...] = ("bottom", "top")) -> 
     names = sorted(name for name in set(of) if (of == name).sum() >= 20 * n)
     rows: list[tuple[Any, ...]] = []
     for layer in read_neurons(store).layers:
-        values = read_layer(store, layer).matrix()
+        values = dense(read_layer(store, layer))
         assert len(values) == len(of)
         for unit, own in enumerate(values.T):
             for pole in poles:

@@ -6,7 +6,6 @@ import pytest
 
 from ops.compare.run_scores import Values, compared_rows, read_both, read_values, share_intervals
 from ops.schema import schema
-from ops.statistics.resampling import Resampling
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 
@@ -50,7 +49,8 @@ def test_resamples_are_those_of_values_repeated_as_often_as_their_neurons_are_dr
     own, control = values(rng.integers(0, 4, 24) / 4, poles=2), values(rng.integers(0, 4, 30) / 4)
     draws = [rng.integers(0, 3, 12).astype(float), rng.integers(0, 3, 30).astype(float)]
     given = iter(draws)
-    monkeypatch.setattr(Resampling, "multinomial", lambda n, rng, count: Resampling.of(next(given)[None]))
+    made = "ops.compare.run_scores.resample"
+    monkeypatch.setattr(made, lambda n, rng, count: np.vstack([np.ones(n), next(given)]))
     monkeypatch.setattr("ops.compare.run_scores.percentile_interval", lambda drawn, n: (drawn[1], n))
     ((share, clusters),) = share_intervals({"auc": (own, control)}, 1, rng).values()
     again = [
@@ -76,7 +76,7 @@ def written(store: Store, table: str, rows: list[dict]) -> None:
 def store_of(folder: Path, rows: list[dict], silent: tuple[int, ...] = ()) -> Store:
     store = Store(str(folder))
     units = sorted({(row["layer"], row["unit"]) for row in rows})
-    neurons = [{"layer": a, "unit": b, "std": 0.0 if b in silent else 1.0, "min": -1.0, "max": 1.0} for a, b in units]
+    neurons = [{"layer": a, "unit": b, "is_silent": b in silent} for a, b in units]
     written(store, "neurons", neurons)
     written(store, "explanations", rows)
     return store

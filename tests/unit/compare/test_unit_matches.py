@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.sparse import csc_array
 
 from ops.compare.activation_vectors import common_rows
 from ops.compare.unit_matches import Best, LayerUnits, Matcher, other_ids, universal_rows
@@ -12,7 +13,6 @@ from ops.schema import activations_schema, schema
 from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import write_part
-from ops.topk.activation_sample import LayerSample
 from ops.topk.neurons import Neurons
 
 RNG = np.random.default_rng(0)
@@ -166,12 +166,9 @@ def test_features_have_no_rotated_null_and_one_pole(tmp_path: Path) -> None:
 
 def test_blocks_of_sparse_features_are_those_of_their_matrix() -> None:
     dense = np.where(RNG.random((30, 11)) < 0.3, RNG.random((30, 11)), 0).astype(np.float32)
-    unit, place = np.nonzero(dense.T)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(unit, minlength=11))])
-    sparse = LayerSample(dense.T[unit, place], 30, offsets, place)
     rows, silent = np.arange(3, 28, 2), np.arange(11) == 4
-    expected = LayerUnits(LayerSample(dense, 30), rows, silent)
-    found = LayerUnits(sparse, rows, silent)
+    expected = LayerUnits(dense, rows, silent)
+    found = LayerUnits(csc_array(dense), rows, silent)
     for first, stop in spans(11, 4):
         np.testing.assert_array_equal(found.vectors(first, stop), expected.vectors(first, stop))
     assert not found.vectors(4, 5).any()

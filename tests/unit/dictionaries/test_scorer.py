@@ -17,7 +17,7 @@ from ops.reducers.histogram import edges_of_sparse
 from ops.reducers.top_k import EMPTY, TopK, decode_keys
 from ops.topk.partial_file import TOKENS_ACTIVE, read_keys
 from ops.topk.score_shard import ShardResult, ShardScorer
-from ops.topk.sentences import sparse_rows
+from ops.topk.sentences import read_sample
 from tests.unit.dictionaries.made import weights, write
 from tests.unit.small_models import CONFIGS, LAYERS, VOCABULARY, WIDTH, save_tokenizer
 
@@ -175,10 +175,7 @@ def test_top_k_is_what_sorting_gives_and_zeros_do_not_win(
     for result, (a, b) in zip(results, pairwise(cuts), strict=True):
         expected = [i for i in (1, 4, 17) if a <= i < b]
         assert result.sampled == expected
-        rows = sparse_rows(result.table, len(expected))
-        for i, (units, own) in zip(expected, rows, strict=True):
-            assert np.array_equal(units, np.flatnonzero(values[i]))
-            assert np.array_equal(own, values[i][units])
+        assert np.array_equal(read_sample(result.table, len(expected)).toarray(), values[expected])
 
 
 def test_units_at_tokens_are_those_of_all_features(tmp_path: Path, models: dict[str, ModelFacts]) -> None:

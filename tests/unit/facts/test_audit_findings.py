@@ -56,7 +56,7 @@ def rows_of(neurons: int = NEURONS, explained: int = 6, controlled: int = 4) -> 
 
 def found(folder: Path, rows: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     units = {(row["layer"], row["unit"]) for row in rows["audit/neurons"]}
-    heard = [{"layer": layer, "unit": unit, "std": 1.0, "min": -1.0, "max": 1.0} for layer, unit in sorted(units)]
+    heard = [{"layer": layer, "unit": unit, "is_silent": False} for layer, unit in sorted(units)]
     return read_audit_findings(write_tables(folder, rows | {"neurons": heard}))
 
 

@@ -4,7 +4,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import BertConfig, BertModel
 
 from ops.errors import InputError
-from ops.mixing.decomposition import ATTENTION, attend, use_own_share
+from ops.mixing.decomposition import ATTENTION, MixingReader, attend
 
 
 @pytest.mark.parametrize("scaling", [None, 0.3])
@@ -26,9 +26,9 @@ def test_the_context_is_that_of_sdpa_and_the_own_part_that_of_the_diagonal(scali
 def test_a_model_attends_by_it_afterwards() -> None:
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     model = BertModel(BertConfig(**sizes, vocab_size=9)).eval()
-    use_own_share(model)
+    MixingReader(model, "bert", 1)
     assert model.config._attn_implementation == ATTENTION
     model.set_attn_implementation = lambda name: None
     model.config._attn_implementation = "eager"
     with pytest.raises(InputError, match="attention of a bert cannot be replaced"):
-        use_own_share(model)
+        MixingReader(model, "bert", 1)

@@ -32,7 +32,7 @@ def batch(lengths: tuple[int, ...] = (TOKENS, 6, 1)) -> Batch:
     torch.manual_seed(1)
     ids = torch.randint(4, small_models.VOCABULARY, (len(lengths), max(lengths)))
     real = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-    return Batch.of(np.arange(10, 10 + len(lengths)), ids.masked_fill(~real, 1), real)
+    return Batch(np.arange(10, 10 + len(lengths)), ids.masked_fill(~real, 1), real)
 
 
 def reader(model: Any, known: ModelFacts) -> VariantReader:
@@ -96,7 +96,7 @@ def test_padding_changes_nothing() -> None:
         together = own.read(texts, variant)
         for row in range(len(texts.ids)):
             length = int(texts.real[row].sum())
-            alone = Batch.of(
+            alone = Batch(
                 texts.sent_ids[row : row + 1], texts.ids[row : row + 1, :length], texts.real[row : row + 1, :length]
             )
             expected = own.read(alone, variant).layers[-1]
@@ -112,7 +112,7 @@ def test_the_old_reading_of_the_linear_mask_is_that_each_token_sees_itself() -> 
     assert torch.equal(additive.loss, alone.loss)  # type: ignore[arg-type]
     # A token that sees itself alone is what it would be as a text of its own.
     for variant in ("none_self_only", "none_additive_linear"):
-        one = Batch.of(texts.sent_ids[:1], texts.ids[:1, 4:5], texts.real[:1, 4:5])
+        one = Batch(texts.sent_ids[:1], texts.ids[:1, 4:5], texts.real[:1, 4:5])
         torch.testing.assert_close(last(own, texts, variant)[4:5], last(own, one, variant), rtol=0, atol=1e-5)
 
 

@@ -98,7 +98,7 @@ def plain(known: tuple[VariantReader, ModelFacts], variant: str) -> tuple[list[t
     states, losses = [], []
     for i, tokens in enumerate(texts()):
         ids = torch.tensor([tokens.ids])
-        found = known[0].read(Batch.of(np.array([i]), ids, torch.ones_like(ids).bool()), variant)
+        found = known[0].read(Batch(np.array([i]), ids, torch.ones_like(ids).bool()), variant)
         states.append(torch.stack(found.layers))
         losses.append(torch.zeros(0) if found.loss is None else found.loss)
     return states, losses

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from ops.reducers.histogram import BINS, Histogram, _count_on_any_device, edges_from_pilot
+from ops.reducers.histogram import BINS, Histogram, edges_from_pilot
 
 RNG = np.random.default_rng(0)
 PILOTS = {
@@ -43,9 +43,9 @@ def test_edges_ascend_strictly_and_counts_are_those_of_brute_force(name: str) ->
         assert bool((edges[:, 1:] > edges[:, :-1]).all())
     values = np.concatenate([pilot, pilot[:1] * 3, edges.numpy()[:, ::17].T, np.nextafter(pilot[:5], np.float32(-9))])
     found = count_bins(torch.from_numpy(values), edges).numpy()
-    on_any_device = torch.zeros(len(edges), BINS, dtype=torch.int64)
-    _count_on_any_device(on_any_device, torch.from_numpy(values), edges)
-    np.testing.assert_array_equal(on_any_device.numpy(), found)
+    on_any_device = Histogram(edges)
+    on_any_device.update(torch.from_numpy(values), torch.ones(len(values), dtype=torch.bool))
+    np.testing.assert_array_equal(on_any_device.result().numpy(), found)
     for neuron, own in enumerate(edges.numpy()):
         places = np.searchsorted(own, values[:, neuron], side="right")
         np.testing.assert_array_equal(found[neuron], np.bincount(places, minlength=BINS))

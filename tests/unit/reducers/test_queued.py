@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.reducers.histogram import Histogram, edges_from_pilot
-from ops.reducers.moments import Moments
-from ops.reducers.queued_moments import QueuedMoments
-from ops.reducers.queued_top_k import QueuedTopK
-from ops.reducers.top_k import EMPTY, TopK, decode_keys
+from ops.reducers.moments import Moments, QueuedMoments
+from ops.reducers.top_k import EMPTY, QueuedTopK, TopK, decode_keys
 from tests.unit.reducers.streams import NEURONS, Stream, streams
 from tests.unit.waits import counted_waits
 
@@ -68,7 +66,7 @@ def test_moments_and_counts_are_those_of_the_counted_sentences(seed: int, senten
         if len(rows):
             with counted_waits() as waits:
                 moments.update(given_values[rows], counted[rows])
-                histogram.update_queued(given_values[rows], counted[rows])
+                histogram.update(given_values[rows], counted[rows])
             assert not waits
     whole, found = Moments.of(values[counted]), moments.result()
     expected.update(values[counted])

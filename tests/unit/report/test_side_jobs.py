@@ -13,7 +13,7 @@ from tests.unit.facts.made_up_rows import write_tables
 AGAIN = {"low": 0.5, "high": 0.7}
 GIVEN: dict[str, dict[str, list[dict[str, Any]]]] = {
     "explain": {
-        "neurons": [{"layer": 1, "unit": i, "std": 0.0 if i == 5 else 1.0, "min": -3.0, "max": 3.0} for i in range(6)],
+        "neurons": [{"layer": 1, "unit": i, "is_silent": i == 5} for i in range(6)],
         "explanations": [
             {"layer": 1, "unit": i, "verdict": v}
             for i, v in enumerate(("rule", "rule", "source", "none", "weak", "rule"))

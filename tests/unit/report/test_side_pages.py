@@ -26,7 +26,7 @@ def test_the_page_of_an_audit_opens_with_its_findings_and_has_the_verdicts(tmp_p
             literal(1, 0, rank, [0.0, 0.0, 0.0], verdict=v) for rank, v in enumerate(("global", "none"))
         ],
     }
-    heard = [{"layer": n + 1, "unit": n, "std": 1.0, "min": -1.0, "max": 1.0} for n in range(3)]
+    heard = [{"layer": n + 1, "unit": n, "is_silent": False} for n in range(3)]
     store = write_tables(tmp_path, rows | {"neurons": heard})
     names = {name: [{"name": f"{name}/part-00000.parquet", "rows": len(own)}] for name, own in rows.items()}
     run = {"stages": {"audit": {"complete": True}}, "tables": names}

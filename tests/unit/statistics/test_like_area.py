@@ -156,3 +156,10 @@ def test_intervals_at_the_ends_stay_within_0_and_1() -> None:
 def test_a_value_that_is_nan_is_refused() -> None:
     with pytest.raises(ValueError, match="NaN"):
         whole(np.array([math.nan]), np.zeros(1), np.zeros(1, int), np.zeros(1, int))
+
+
+def test_an_area_of_1_or_0_is_exact() -> None:
+    high, low, documents = np.linspace(2, 3, 49), np.linspace(0, 1, 31), np.arange(49)
+    first, stop = documents % 7, 25 + documents % 6
+    assert like_area(high, low, first, stop, documents, np.arange(31)).auc == 1
+    assert like_area(-high, -low, first, stop, documents, np.arange(31)).auc == 0

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from ops.statistics.resampling import Resampling, percentile_interval
+from ops.statistics.resampling import percentile_interval, resample
 
 
 def test_draws_are_seeded_and_hold_as_many_clusters_as_there_are() -> None:
-    drawn = Resampling.multinomial(7, np.random.default_rng(0), 500)
-    assert drawn.times.shape == (501, 7)
-    assert (drawn.times[0] == 1).all()
-    assert (drawn.times.sum(1) == 7).all()
-    np.testing.assert_allclose(drawn.times.mean(0), 1, atol=0.15)
-    np.testing.assert_array_equal(drawn.times, Resampling.multinomial(7, np.random.default_rng(0), 500).times)
+    drawn = resample(7, np.random.default_rng(0), 500)
+    assert drawn.shape == (501, 7)
+    assert (drawn[0] == 1).all()
+    assert (drawn.sum(1) == 7).all()
+    np.testing.assert_allclose(drawn.mean(0), 1, atol=0.15)
+    np.testing.assert_array_equal(drawn, resample(7, np.random.default_rng(0), 500))
 
 
 def test_intervals_are_percentiles_and_undefined_resamples_are_left_out() -> None:

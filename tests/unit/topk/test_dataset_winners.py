@@ -11,10 +11,10 @@ from ops.shards import Shards
 from ops.topk.datasets import Datasets
 from ops.topk.neurons import POLES, Neurons
 from ops.topk.partial_file import MERGED_COLUMNS, read_counts
-from ops.topk.range_sums import RangeSums
 from ops.topk.score_shard import ShardResult, ShardScorer
 from ops.topk.shard_sums import QueuedSums
 from ops.topk.shared_bounds import CorpusBounds
+from ops.topk.tables import RangeSums
 from tests.unit.topk.fake_scorer import batches, fake_scorer
 from tests.unit.waits import counted_waits
 

@@ -29,6 +29,7 @@ from ops.topk.partial_file import (
     winners_in_shard,
     write_table,
 )
+from tests.unit.topk.rows_in_memory import rows_of
 
 NEURONS = NEURONS_PER_PART + 5
 # Of what is no sparse feature, and without winners within data sets.
@@ -73,7 +74,7 @@ def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, pol
     histogram = RNG.integers(0, 9, (NEURONS, 16))
     sample = VALUES[:sampled].numpy().T
     path = str(tmp_path / "part.parquet")
-    rows = ShardRows.of(shard_table(columns, moments, histogram, sample))
+    rows = rows_of(shard_table(columns, moments, histogram, sample))
     rows.write(path, {b"mine": b"1"})
     with pq.ParquetFile(path) as file:
         assert file.schema_arrow.names == [*SCHEMA.names[:-1], HISTOGRAM, SCHEMA.names[-1]]
@@ -115,7 +116,7 @@ def test_rows_that_are_made_part_by_part_are_the_same_file_as_the_whole_table(tm
         return of_all_table(COUNTS[first:stop], SAMPLE[first:stop], 70_000)
 
     rows = ShardRows(NEURONS, make, of_all)
-    ShardRows.of(whole).write(str(tmp_path / "whole"), {b"mine": b"1"})
+    rows_of(whole).write(str(tmp_path / "whole"), {b"mine": b"1"})
     rows.write(str(tmp_path / "parts"), {b"mine": b"1"})
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "parts").read_bytes()
     assert rows.table().equals(whole)
@@ -142,7 +143,7 @@ def test_a_large_sample_is_cut_into_row_groups_that_fit_into_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partial_file, "_OF_ALL_BYTES", 15_000)
-    ShardRows.of(shard_table({}, Moments.of(VALUES), COUNTS, SAMPLE)).write(str(tmp_path / "p"), {})
+    rows_of(shard_table({}, Moments.of(VALUES), COUNTS, SAMPLE)).write(str(tmp_path / "p"), {})
     assert pq.read_metadata(tmp_path / "p").num_row_groups == 2 + 2
     store = Store(str(tmp_path))
     np.testing.assert_array_equal(read_counts(read_of_all(store, "p", HISTOGRAM)), COUNTS)

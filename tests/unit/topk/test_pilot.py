@@ -1,13 +1,11 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons
-from ops.topk.partial_file import by_neuron
 from ops.topk.pilot import Pilot
 
 EDGES = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -22,10 +20,3 @@ def test_a_file_gives_back_the_pilot(tmp_path: Path, equal_lengths: bool, gpu: s
     np.testing.assert_array_equal(found.edges, EDGES)
     assert (found.neurons, found.equal_lengths, found.gpu) == (Neurons((1, 2)), equal_lengths, gpu)
     assert found.excess == 2.5
-
-
-def test_an_old_file_that_says_nothing_of_lengths_needs_no_equal_ones(tmp_path: Path) -> None:
-    table = pa.table({"edges": by_neuron(EDGES)}).replace_schema_metadata({b"atlas.widths": b"[3]"})
-    pq.write_table(table, tmp_path / "pilot.parquet")
-    found = Pilot.read(Store(str(tmp_path)), "pilot.parquet")
-    assert (found.neurons, found.equal_lengths, found.gpu) == (Neurons((3,)), False, None)

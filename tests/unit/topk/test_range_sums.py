@@ -4,7 +4,7 @@ import pyarrow as pa
 from ops.reducers.moments import Moments
 from ops.topk.neurons import Neurons
 from ops.topk.partial_file import shard_table
-from ops.topk.range_sums import RangeSums
+from ops.topk.tables import RangeSums
 
 WIDTHS, FIRST, STOP, BINS, EACH, SHARDS, K = (4, 5), 3, 7, 6, 8, 3, 5
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from ops.errors import InputError
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.topk.datasets import NO_DATASETS, Datasets
-from ops.topk.room import MOST_BEYOND, check_room, dataset_slots_of, device_rooms, needed_bytes, slots_of, state_bytes
+from ops.topk.room import MOST_BEYOND, check_room, device_rooms, needed_bytes, slots_of, state_bytes
 
 SIZES = {"neurons": 100, "k": 10, "poles": 2, "sample": 5}
 
@@ -32,12 +32,12 @@ def test_more_sentences_than_there_are_need_no_room() -> None:
 def test_a_gpu_too_small_for_the_winners_is_refused_by_what_helps() -> None:
     neurons, k = 36_864, 10_000
     needed = 8 * neurons * 2 * 15_000
-    assert slots_of(needed, neurons, k, 2) == 3_750  # a quarter of it; a reducer takes 15,000 at least
+    assert slots_of(needed, neurons, k, 2) == (3_750, None)  # a quarter of it; a reducer takes 15,000 at least
     with pytest.raises(InputError, match=r"--k 10000: the winners so far of 36,864 neurons take 8.8 GB .*--poles top"):
         slots_of(needed - 1, neurons, k, 2)
     with pytest.raises(InputError, match=r"lower --k, or score on CPUs"):
         slots_of(1, neurons, k, 1)
-    assert slots_of(1 << 40, neurons, k, 2) == k + MOST_BEYOND
+    assert slots_of(1 << 40, neurons, k, 2) == (k + MOST_BEYOND, None)
 
 
 SIX = Datasets(1_000, tuple("abcdef"), (20_000,) * 6, tuple((i * 20_000, (i + 1) * 20_000, i) for i in range(6)))
@@ -54,9 +54,8 @@ def test_winners_within_data_sets_are_counted_and_named() -> None:
         slots_of(all_of_them - 1, neurons, k, 2, SIX)
     with pytest.raises(InputError, match=r"^--k 10000: .* lower --k, or keep one pole"):
         slots_of(1, neurons, 10_000, 2, SIX)
-    assert dataset_slots_of(1 << 40, neurons, 2, SIX) == 1_000 + MOST_BEYOND
-    assert dataset_slots_of(80 << 30, neurons, 2, SIX) == (10 << 30) // (8 * neurons * 2 * 6)
-    assert dataset_slots_of(80 << 30, neurons, 2, NO_DATASETS) is None
+    assert slots_of(1 << 40, neurons, k, 2, SIX)[1] == 1_000 + MOST_BEYOND
+    assert slots_of(80 << 30, neurons, k, 2, SIX)[1] == (10 << 30) // (8 * neurons * 2 * 6)
     assert device_rooms(torch.device("cpu"), neurons, k, 2, SIX) == (None, None)
 
 

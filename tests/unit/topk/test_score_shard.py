@@ -9,12 +9,11 @@ import torch
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.moments import Moments
-from ops.reducers.queued_top_k import QueuedTopK
 from ops.reducers.thresholds import SharedBound
-from ops.reducers.top_k import EMPTY, MAX_IDS, TopK, decode_keys
+from ops.reducers.top_k import EMPTY, MAX_IDS, QueuedTopK, TopK, decode_keys
 from ops.shards import Shards
-from ops.topk.partial_file import by_neuron, read_counts, read_keys, read_matrix, read_moments
-from ops.topk.score_shard import ShardResult, ShardScorer, negate
+from ops.topk.partial_file import read_counts, read_keys, read_matrix, read_moments
+from ops.topk.score_shard import ShardResult, ShardScorer
 from ops.topk.shard_sums import HostSums, QueuedSums
 from tests.unit.topk.fake_scorer import batches, fake_scorer
 from tests.unit.waits import counted_waits
@@ -188,12 +187,6 @@ def test_a_shard_without_a_finite_sentence_is_neutral(queued: bool) -> None:
     assert merged(results, "top") == brute(values, "top")
     moments = read_moments(results[0].table).merge(read_moments(results[1].table))
     np.testing.assert_array_equal(moments.min, values[20:40].min(0))
-
-
-def test_negating_keeps_lists_and_leaves_no_minus_zero() -> None:
-    found = negate(by_neuron(np.array([[0.0, 1.5], [-2.0, -0.0]], np.float32)))
-    assert found.to_pylist() == [[0.0, -1.5], [2.0, 0.0]]
-    assert not np.signbit(found.flatten().to_numpy()[[0, 3]]).any()
 
 
 def test_bounds_of_the_corpus_make_shards_hand_over_less_and_lose_no_winner() -> None:

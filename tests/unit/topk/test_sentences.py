@@ -12,8 +12,9 @@ from ops.errors import InputError
 from ops.reducers.moments import Moments
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons
-from ops.topk.partial_file import ShardRows, shard_table
+from ops.topk.partial_file import shard_table
 from ops.topk.sentences import SAMPLE_ROWS, account, write_activations, write_unscored
+from tests.unit.topk.rows_in_memory import rows_of
 
 NEURONS = Neurons((2, 3))
 PATHS = [f"partial/shard-{shard:05d}.parquet" for shard in range(3)]
@@ -39,7 +40,7 @@ def shards(tmp_path: Path) -> tuple[Store, dict[int, list[float]]]:
         values = rng.normal(size=(len(NEURONS), len(ids))).astype(np.float32)
         known |= dict(zip(ids, values.T.tolist(), strict=True))
         table = shard_table({}, Moments.empty(len(NEURONS)), np.zeros((len(NEURONS), 2), np.int64), values)
-        store.commit(path, partial(ShardRows.of(table).write, footer={}))
+        store.commit(path, partial(rows_of(table).write, footer={}))
     return store, known
 
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from ops.reducers.moments import Moments
-from ops.reducers.thresholds import SharedBound, histogram_bounds
+from ops.reducers.thresholds import histogram_bounds
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
-from ops.topk.datasets import Datasets
+from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.shared_bounds import BoundPublisher, BoundReader, CorpusBounds, is_due
+from tests.unit.topk.rows_in_memory import rows_of
 
 NEURONS, BINS, K = 3, 8, 5
 PATH = "partial/bound.parquet"
@@ -28,7 +29,7 @@ def store(tmp_path: Path) -> Store:
         counts = rng.integers(0, 3, (NEURONS, BINS))
         moments = Moments.empty(NEURONS)
         whole = topk_partial.shard_table({}, moments, counts, np.zeros((NEURONS, 0), np.float32))
-        store.commit(shard_path(shard), partial(topk_partial.ShardRows.of(whole).write, footer={}))
+        store.commit(shard_path(shard), partial(rows_of(whole).write, footer={}))
     return store
 
 
@@ -38,7 +39,7 @@ def shard_path(shard: int) -> str:
 
 def publisher(store: Store, warn: Callable[[str], None] = pytest.fail) -> BoundPublisher:
     edges = np.arange(NEURONS * (BINS - 1), dtype=np.float32).reshape(NEURONS, -1)
-    return BoundPublisher(store, PATH, "print", SharedBound(edges, K), shard_path, warn)
+    return BoundPublisher(store, PATH, "print", CorpusBounds(edges, K, NO_DATASETS, Shards(300, 10)), shard_path, warn)
 
 
 def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
@@ -47,12 +48,12 @@ def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
     total = np.zeros((NEURONS, BINS), np.int64)
     seen = 0
     for shard in range(30):
-        board.add([shard])
+        board.add(deque([shard]))
         total += topk_partial.read_counts(topk_partial.read_of_all(store, shard_path(shard), "histogram"))
         found = news()
         if is_due(shard + 1, seen):
             assert found is not None
-            for ours, expected in zip(found, histogram_bounds(total, board.shared.edges, K), strict=True):
+            for ours, expected in zip(found, histogram_bounds(total, board.shared.all.edges, K), strict=True):
                 np.testing.assert_array_equal(ours, expected)
             seen = shard + 1
         else:
@@ -63,17 +64,17 @@ def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
 def test_all_shards_that_wait_are_read_together(store: Store) -> None:
     board, one_by_one = publisher(store), publisher(store)
     waiting = deque(range(30))
-    board.add_all(waiting)
+    board.add(waiting)
     assert (len(waiting), board.posted) == (0, 30)
-    board.add_all(waiting)
+    board.add(waiting)
     for shard in reversed(range(30)):
-        one_by_one.add([shard])
+        one_by_one.add(deque([shard]))
     for ours, expected in zip(board.shared.result(), one_by_one.shared.result(), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 
 def test_bounds_of_another_run_are_none(store: Store) -> None:
-    publisher(store).add(range(30))
+    publisher(store).add(deque(range(30)))
     assert BoundReader(store, PATH, "print", NEURONS)() is not None
     assert BoundReader(store, PATH, "other", NEURONS)() is None
     assert BoundReader(store, PATH, "print", NEURONS + 1)() is None
@@ -84,8 +85,8 @@ def test_bounds_of_data_sets_follow_those_of_the_corpus(store: Store) -> None:
     datasets = Datasets(2, ("a", "b", "c"), (105, 195, 0), ((0, 105, 0), (105, 300, 1)))
     shared = CorpusBounds(edges, K, datasets, Shards(300, 10))
     board = BoundPublisher(store, PATH, "print", shared, shard_path, pytest.fail)
-    board.add(range(30))
-    found = BoundReader(store, PATH, "print", NEURONS, 4)()
+    board.add(deque(range(30)))
+    found = BoundReader(store, PATH, "print", NEURONS)()
     assert found is not None
     every = [topk_partial.read_counts(topk_partial.read_of_all(store, shard_path(i), "histogram")) for i in range(30)]
     none = np.zeros((NEURONS, BINS), np.int64)
@@ -94,7 +95,6 @@ def test_bounds_of_data_sets_follow_those_of_the_corpus(store: Store) -> None:
     expected = [bound for counts, k in sums for bound in histogram_bounds(counts, edges, k)]
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    assert BoundReader(store, PATH, "print", NEURONS, 5)() is None
 
 
 def test_where_a_shard_cannot_be_read_one_line_says_so_and_the_rest_goes_on(store: Store) -> None:
@@ -102,7 +102,7 @@ def test_where_a_shard_cannot_be_read_one_line_says_so_and_the_rest_goes_on(stor
     board = publisher(store, said.append)
     store.delete(shard_path(1))
     for shard in (0, 1, 1, 2):
-        board.add([shard])
+        board.add(deque([shard]))
     assert len(said) == 1
     assert said[0].startswith("topk: thresholds are not shared (")
-    assert board.shared.shards == {0, 2}
+    assert board.shared.all.shards == {0, 2}

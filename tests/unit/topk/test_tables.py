@@ -39,7 +39,7 @@ def sorted_rows(poles: tuple[str, ...], values: np.ndarray = VALUES) -> list[dic
 
 @pytest.mark.parametrize(("poles", "sentences"), [(("top", "bottom"), 30), (("bottom", "top"), 2), (("top",), 30)])
 def test_winners_are_what_sorting_gives_in_the_order_of_the_table(poles: tuple[str, ...], sentences: int) -> None:
-    tables = list(winner_rows(LAYER, UNIT, {pole: winners(pole, VALUES[:sentences]) for pole in poles}))
+    tables = list(winner_rows("topk", LAYER, UNIT, {(pole,): winners(pole, VALUES[:sentences]) for pole in poles}))
     found = pa.concat_tables(tables).cast(schema("topk"))
     assert found.to_pylist() == sorted_rows(poles, VALUES[:sentences])
 
@@ -54,8 +54,9 @@ def test_each_table_holds_whole_neurons_within_a_row_group() -> None:
     ids = np.tile(np.arange(k), (neurons, 1))
     found = PoleWinners(ids.astype(np.float32), ids, filled)
     layer, unit = np.ones(neurons, np.int16), np.arange(neurons, dtype=np.int32)
-    one = [t["unit"].unique().to_pylist() for t in winner_rows(layer, unit, {"top": found})]
-    both = [t["unit"].unique().to_pylist() for t in winner_rows(layer, unit, {"top": found, "bottom": found})]
+    one = [t["unit"].unique().to_pylist() for t in winner_rows("topk", layer, unit, {("top",): found})]
+    poles = {("top",): found, ("bottom",): found}
+    both = [t["unit"].unique().to_pylist() for t in winner_rows("topk", layer, unit, poles)]
     assert one == [[0, 1], [2, 3], [4]]
     assert both == [[0], [1], [2], [3], [4]]
 
@@ -89,7 +90,7 @@ def test_a_unit_that_varies_by_rounding_alone_is_silent() -> None:
     assert largest.tolist() == [4.0, np.float32(1e-7), 0.0]
     table = neuron_rows(layer, unit, moments, {}, edges, counts, largest)
     assert table["is_silent"].to_pylist() == [False, True, False, True]
-    assert silent_neurons(table.drop(["is_silent"])) == {(1, 1), (2, 1)}
+    assert silent_neurons(table) == {(1, 1), (2, 1)}
     none = Moments.empty(4)
     assert largest_by_layer(layer, none.min, none.max, Neurons((2, 2))).tolist() == [0.0, 0.0]
 
