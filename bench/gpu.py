@@ -7,9 +7,8 @@ bfloat16 and float16, without Ray. Sentences are random tokens with lengths like
 tokenized in advance, which other cores do in the job. Thresholds are those of all sentences used here, like those that
 a worker receives when it joins a running job.
 
-The following is measured for each arithmetic. The scorer is compared with the forward pass alone on the same batches,
-which have a single length if that length is common. Both are also measured on batches that are cut as for a CPU, with a
-padding mask. The benchmark counts how often the host waited for the device within a shard's batches and at the shard's
+The following is measured for each arithmetic. The scorer is compared with the forward pass alone on the same batches.
+The benchmark counts how often the host waited for the device within a shard's batches and at the shard's
 end, and reports the highest memory. It also reports the seconds to unpickle a shard's tokens.
 
 The exit status is 1 if a count is wrong or a batch waited, and 2 if there is no CUDA. `--tiny` tries the program, also
@@ -31,7 +30,7 @@ from bench.texts import Batches
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.attention import batch_without_padding
-from ops.model.batches import Lengths, TokenBlock, length_batches, pad
+from ops.model.batches import TokenBlock, length_batches, pad
 from ops.model.load import read_facts
 from ops.model.numerics import gpu_kind, torch_dtype
 from ops.model.random_weights import save_random
@@ -69,33 +68,31 @@ def measure(
     if tiny:
         sentences, k, budget = min(sentences, 400), min(k, 50), 1_024
     tokens = random_sentences(sentences, seed)
-    own, mixed = (cut(tokens, budget, kind) for kind in ("common", "mixed"))
-    packed = pickle.dumps(own)
+    batches = cut(tokens, budget)
+    packed = pickle.dumps(batches)
     result: dict[str, Any] = {
         "device": gpu_kind() if CUDA else "cpu",
         "sentences": sentences,
         "k": k,
         "budget": budget,
         "mean_tokens": round(np.mean([len(t.ids) for t in tokens]), 1),
-        "batches": [len(own), len(mixed)],
-        "of_one_length": [
-            round(sum(len(ids) for ids, block in some if block.of_one_length) / sentences, 4) for some in (own, mixed)
-        ],
-        "padding_share": [round(1 - real(b) / places(b), 4) for b in (own, mixed)],
+        "batches": len(batches),
+        "of_one_length": round(sum(len(ids) for ids, block in batches if block.of_one_length) / sentences, 4),
+        "padding_share": round(1 - real(batches) / places(batches), 4),
         "unpickling_s": round(seconds(lambda: pickle.loads(packed))[0], 4),
         "counts_right": True,
     }
     with temporary_folder() as folder:
         save_random(folder, BertConfig(**(TINY if tiny else {})))
         for dtype in DTYPES:
-            result[dtype], right = measure_arithmetic(str(folder), dtype, k, own, mixed)
+            result[dtype], right = measure_arithmetic(str(folder), dtype, k, batches)
             result["counts_right"] &= right
     return result
 
 
-def cut(sentences: list[Tokens], budget: int, lengths: Lengths) -> Batches:
+def cut(sentences: list[Tokens], budget: int) -> Batches:
     """Return the batches of a shard."""
-    own = length_batches(np.array([len(t.ids) for t in sentences]), budget, lengths)
+    own = length_batches(np.array([len(t.ids) for t in sentences]), budget)
     return [(rows, TokenBlock.of([sentences[row] for row in rows])) for rows in own]
 
 
@@ -116,9 +113,7 @@ def random_sentences(count: int, seed: int) -> list[Tokens]:
     return [Tokens(rng.integers(1_000, 30_000, n).tolist(), [0] * n, False) for n in lengths]
 
 
-def measure_arithmetic(
-    folder: str, dtype: str, k: int, batches: Batches, mixed: Batches
-) -> tuple[dict[str, object], bool]:
+def measure_arithmetic(folder: str, dtype: str, k: int, batches: Batches) -> tuple[dict[str, object], bool]:
     """Return the measurements for one arithmetic, and whether every sentence was scored and no batch waited."""
     facts = read_facts(folder)
     scorer = Scorer(facts, ScoreOptions(device=DEVICE, dtype=dtype, queued=True))
@@ -138,16 +133,13 @@ def measure_arithmetic(
     whole, found = seconds(lambda: shard.run((0, sentences), iter(batches), NOBODY))
     memory = torch.cuda.max_memory_allocated() / 1e9 if CUDA else None
     model = scorer.reader.model
-    alone, padded = (seconds(forward(scorer, own))[0] for own in (batches, mixed))
-    scored_padded = seconds(lambda: shard.run((0, sentences), iter(mixed), NOBODY))[0]
+    alone = seconds(forward(scorer, batches))[0]
     peak = matrix_products(dtype)
     weights = sum(p.numel() for n, p in model.named_parameters() if "embeddings" not in n and "pooler" not in n)
     used = 2 * weights * places(batches) / whole
     figures: dict[str, object] = {
         "scorer_sentences_per_second": round(sentences / whole, 1),
-        "scorer_with_padding_sentences_per_second": round(sentences / scored_padded, 1),
         "forward_sentences_per_second": round(sentences / alone, 1),
-        "forward_with_padding_sentences_per_second": round(sentences / padded, 1),
         "over_forward": round(alone / whole, 3),
         "matrix_product_tflops": round(peak / 1e12, 2),
         "scorer_tflops": round(used / 1e12, 3),

@@ -59,7 +59,7 @@ def measure(
         write_topk(store, neurons, ids, np.take_along_axis(values.T[:, None], ids, 2))
         args = TokensArgs(
             store=store, neurons=neurons, seed=seed, facts=facts, options=ScoreOptions(),
-            shards=Shards(len(texts), len(texts)), top=each, token_budget=BUDGET, lengths="mixed", dictionaries=(),
+            shards=Shards(len(texts), len(texts)), top=each, token_budget=BUDGET, equal_lengths=False, dictionaries=(),
             block=None,
         )  # fmt: skip
         commit(store, select_sentences({}, args))

@@ -13,7 +13,7 @@ from jobs.stage.outputs import Noted, Output, partial_file, read_partial, read_p
 from jobs.stage.step import Made
 from ops.arrays import Float32s, Int64s
 from ops.corpus.read_shard import read_shard
-from ops.model.batches import Lengths, encode_batches
+from ops.model.batches import encode_batches
 from ops.model.tokenizer import Tokenizer
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
@@ -68,7 +68,7 @@ class ScoreArgs(ScorerArgs):
 
     model: str
     token_budget: int
-    lengths: Lengths
+    equal_lengths: bool
 
 
 class BlockScorer:
@@ -87,7 +87,7 @@ class BlockScorer:
             rows = read_partial(args.store, text_set_file(item["texts"])).slice(item["first"], item["sentences"])
             texts, n_tokens = rows["text"].to_pylist(), rows["n_tokens"].to_numpy()
         places = np.arange(len(texts))
-        batches = encode_batches(places, texts, n_tokens, self.tokenizer, args.token_budget, args.lengths)
+        batches = encode_batches(places, texts, n_tokens, self.tokenizer, args.token_budget, args.equal_lengths)
         values, reasons = score_batches(self.scorer, counting(batches), len(texts))
         made = {}
         for layer in args.neurons.layers:

@@ -42,7 +42,6 @@ from ops.corpus.read_shard import read_rows
 from ops.errors import InputError, counted
 from ops.facts.contrasts import said_of_probes
 from ops.figures.files import save_figures
-from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.names import RANDOM as RANDOM_WEIGHTS
 from ops.model.names import original_name
@@ -304,7 +303,7 @@ class ContrastJob:
             store=self.stage.store, neurons=scored.neurons, seed=self.config.seed, facts=facts, options=scoring,
             dictionaries=dictionaries_of(topk, facts), block=block_of(topk), model=model,
             token_budget=place.token_budget,
-            lengths=batch_lengths(place.device, scored.counts.get("equal_lengths", True)),
+            equal_lengths=scored.counts.get("equal_lengths", True),
         )  # fmt: skip
         return model_step(
             facts, place, scoring.dtype, total, 1.1,

@@ -22,7 +22,6 @@ from ops.mixing.shard import Batches, MixingScorer, measure_shard
 from ops.mixing.tables import TOKENS, merge, mixing_tables, to_table, token_rows
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.attention_modules import check_architecture
-from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.numerics import check_exact_enough
 from ops.model.tokenizer import Tokenizer
@@ -119,7 +118,7 @@ def shard_sequences(item: Item, args: MixingArgs, reader: SequenceReader) -> tup
     if args.pack:
         return reader.packed(args.store, part_rows(item))
     ((part, rows),) = part_rows(item)
-    batches = args.tokens(lambda: reader.tokenizer).batches(part, args.token_budget, batch_lengths(args.device), rows)
+    batches = args.tokens(lambda: reader.tokenizer).batches(part, args.token_budget, ids=rows)
     return dict.fromkeys(range(*item["span"]) if rows is None else rows.tolist(), 1), reader.masked(batches)
 
 

@@ -29,7 +29,6 @@ from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.dictionaries.description import Description
 from ops.errors import InputError
 from ops.figures.files import save_figures
-from ops.model.batches import Lengths, batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.outputs.check_effects import LOGITS_AT_ONCE, Checker, drawn_units
@@ -77,7 +76,7 @@ def outputs(config: OutputsConfig, run: Run) -> None:
         store=stage.store, neurons=scored.neurons, seed=config.seed, facts=facts, site=scored.site,
         dictionaries=dictionaries, placement=placement, units=np.sort(scored.neurons.named(config.units)),
         shards=run.shards(), kept=kept_tokens(run),
-        lengths=batch_lengths(placement.device, scored.counts.get("equal_lengths", True)), config=config,
+        equal_lengths=scored.counts.get("equal_lengths", True), config=config,
     )  # fmt: skip
     n = len(args.units)
     rows = {
@@ -96,8 +95,8 @@ class OutputsArgs(StageArgs):
     Attributes:
         facts, site, dictionaries: the model, and the site or sparse dictionaries that define its units.
         units: the indices of the units to measure, ascending.
-        shards, kept, lengths: how corpus/ is read: its shards, its stored tokens, and the lengths that a batch may
-            hold.
+        shards, kept, equal_lengths: how corpus/ is read: its shards, its stored tokens, and whether all sentences of a
+            batch must have the same length.
     """
 
     facts: ModelFacts
@@ -107,7 +106,7 @@ class OutputsArgs(StageArgs):
     units: Int64s
     shards: Shards
     kept: KeptTokens | None
-    lengths: Lengths
+    equal_lengths: bool
     config: OutputsConfig
 
     @property
@@ -237,7 +236,7 @@ class HeadWorker:
     def batches(self, shard: int, rows: list[int], budget: int) -> Any:
         """Return batches of the tokens of some sentences of a shard."""
         corpus = CorpusTokens(self.args.store, self.args.kept, lambda: self.tokenizer)
-        return corpus.batches(shard, budget, self.args.lengths, np.array(rows, np.int64))
+        return corpus.batches(shard, budget, self.args.equal_lengths, np.array(rows, np.int64))
 
 
 def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:

@@ -23,7 +23,6 @@ from ops.corpus.read_shard import read_rows, take_sentences
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
 from ops.mixing.token_classes import CLASSES, TokenClasses
-from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
@@ -219,7 +218,7 @@ def batches(args: PositionsArgs, encoder: Encoder, item: Item) -> Batches:
     if answer is not None:
         answers = [row[answer] for row in table["meta"].to_pylist()]
         texts = [f"{text} {own}" if own else text for text, own in zip(texts, answers, strict=True)]
-    yield from encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget, batch_lengths(args.device))
+    yield from encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget)
 
 
 class PositionsWorker:

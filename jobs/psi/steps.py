@@ -29,7 +29,6 @@ from ops import sampling
 from ops.errors import InputError
 from ops.figures.files import save_figures
 from ops.model.attention_modules import check_architecture, head_projections, word_embeddings
-from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts, load_model, read_facts
 from ops.model.numerics import check_exact_enough, set_numerics
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -217,9 +216,9 @@ def prepare_group(item: Item, args: PassArgs) -> list[tuple[Ids, Sequence[Tokens
 
 def group_batches(args: PassArgs, item: Item, tokenizer: Callable[[], Tokenizer]) -> Batches:
     """Yield the batches of a group's shards; a batch never spans two shards."""
-    tokens, lengths = args.tokens(tokenizer), batch_lengths(args.device)
+    tokens = args.tokens(tokenizer)
     for part, rows in part_rows(item):
-        yield from tokens.batches(part, args.token_budget, lengths, rows)
+        yield from tokens.batches(part, args.token_budget, ids=rows)
 
 
 class GroupReader:

@@ -27,7 +27,7 @@ from ops.arrays import Float32s, Int64s
 from ops.errors import InputError
 from ops.facts.text import wrap
 from ops.model.activations import Scorer
-from ops.model.batches import ON_CPU, Lengths, batch_lengths
+from ops.model.batches import ON_CPU
 from ops.model.numerics import TF32
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.respond.common import Common
@@ -51,14 +51,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class RespondArgs(ScorerArgs):
-    """The arguments of workers that score texts; `lengths` is an argument of `length_batches`."""
+    """The arguments of workers that score texts; `equal_lengths` is an argument of `length_batches`."""
 
     placement: Placement
-    lengths: Lengths
+    equal_lengths: bool
 
     def score(self, scorer: Scorer, texts: Sequence[Tokens]) -> Float32s:
         """Return the activations of texts, given their tokens, `[texts, units]`."""
-        return score_texts(scorer, texts, self.placement.token_budget, self.lengths)
+        return score_texts(scorer, texts, self.placement.token_budget, self.equal_lengths)
 
 
 class TextScorer:
@@ -100,7 +100,7 @@ class Responder:
             store=run.store, neurons=self.corpus.neurons, seed=self.corpus.seed, facts=facts, placement=placement,
             options=run_scoring(identity, placement, dtype), dictionaries=dictionaries_of(topk, facts),
             block=block_of(topk),
-            lengths=batch_lengths(placement.device, topk["counts"].get("equal_lengths", True)),
+            equal_lengths=topk["counts"].get("equal_lengths", True),
         )  # fmt: skip
         self.reader = TextReader(tokenizer, ingest["config"]["split"])
         self.scorer = self.args.scorer(tokenizer.pad_id)
@@ -175,7 +175,7 @@ class Responder:
         }  # fmt: skip
 
     def _with_peaks(self, texts: Sequence[OwnText], rows: Sequence[list[Row]]) -> list[list[Row]]:
-        return add_peaks(self.scorer, texts, rows, self.args.placement.token_budget, self.args.lengths)
+        return add_peaks(self.scorer, texts, rows, self.args.placement.token_budget, self.args.equal_lengths)
 
 
 def respond(config: RespondConfig) -> None:

@@ -14,7 +14,6 @@ from jobs.stage.placement import Placement
 from jobs.stage.step import Step
 from ops.estimate.timed_batches import Sentences, seconds_of_a_sentence, spread
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.tables import part_name
@@ -56,8 +55,8 @@ def pass_seconds(
         options = ScoreOptions("hidden", "mean", "include", placement.device, dtype, placement.threads or 1)
         scorer = Scorer(facts, options, tokenizer.pad_id)
         scorer.score(tokenizer.encode(sample.texts[:WARM_UP]))
-        budget, lengths = placement.token_budget, batch_lengths(placement.device)
-        run.forward_s[timed] = seconds_of_a_sentence(sample, tokenizer, budget, lengths, scorer.score, run.timed_s)
+        budget = placement.token_budget
+        run.forward_s[timed] = seconds_of_a_sentence(sample, tokenizer, budget, scorer.score, run.timed_s)
     return run.forward_s[timed] * sentences * passes
 
 

@@ -24,7 +24,6 @@ from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
 from jobs.tokens.job import TokensConfig
 from ops.explain.examples import MOST_NEGATIVES
-from ops.model.batches import Lengths, batch_lengths
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import expected_selected
 from ops.shards import Shards
@@ -60,7 +59,7 @@ def tokens(config: TokensConfig, run: Run) -> None:
         store=stage.store, neurons=scored.neurons, seed=config.seed, facts=facts,
         options=run_scoring(scored.identity, placement), shards=run.shards(), top=config.top,
         token_budget=placement.token_budget,
-        lengths=batch_lengths(placement.device, scored.counts.get("equal_lengths", True)), dictionaries=dictionaries,
+        equal_lengths=scored.counts.get("equal_lengths", True), dictionaries=dictionaries,
         block=block_of(topk), tables=tables,
     )  # fmt: skip
     most = {"token_activations": min(config.top, scored.k), "negative_tokens": min(MOST_NEGATIVES, scored.sampled)}
@@ -88,12 +87,12 @@ def tables_of(run: Run) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class TokensArgs(ScorerArgs):
-    """The arguments of every worker; `lengths` is an argument of `length_batches`, `tables` are those to write."""
+    """The arguments of every worker; `equal_lengths` is as in `length_batches`, `tables` are those to write."""
 
     shards: Shards
     top: int
     token_budget: int
-    lengths: Lengths
+    equal_lengths: bool
     tables: tuple[str, ...] = WINNERS
 
     @property
@@ -171,7 +170,7 @@ class PieceReader:
         """Read the selected sentences of one piece."""
         args = self.args
         piece = read_piece(args.store, args.wanted.path, item, self.tokenizer) if prepared is None else prepared
-        rows, notes = measure_piece(self.scorer, piece, args.neurons, args.token_budget, args.lengths)
+        rows, notes = measure_piece(self.scorer, piece, args.neurons, args.token_budget, args.equal_lengths)
         return {args.piece_file(item["piece"]): Noted(rows, notes)}
 
 

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -21,7 +21,7 @@ from ops.arrays import Float32s, Float64s
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, block_batches
 from ops.dictionaries.reconstruction import Explained
 from ops.errors import InputError, counted, one_line
-from ops.model.batches import Lengths, TokenBlock, batch_lengths
+from ops.model.batches import TokenBlock
 from ops.model.check_states import check_layers, padding_leaks, spread_lengths
 from ops.model.numerics import check_gpu, gpu_kind
 from ops.model.tokenizer import Tokenizer, Tokens, token_excess
@@ -79,11 +79,6 @@ class ScoreArgs(ScorerArgs):
         """Whether the units are sparse features."""
         return bool(self.dictionaries) and self.dictionaries[0].sparse
 
-    @property
-    def lengths(self) -> Lengths:
-        """The lengths of sentences that a batch may hold."""
-        return batch_lengths(self.options.device, self.equal_lengths)
-
 
 class PilotScorer:
     """Scores the pilot, which gives the histogram edges of every neuron."""
@@ -104,9 +99,9 @@ class PilotScorer:
         excess = token_excess(tokens, self.tokenizer, self.args.facts.name)
         some_tokens = [tokens[i] for i in spread_lengths(tokens.lengths.tolist())]
         equal_lengths = self._check(some_tokens)
-        budget, lengths = self.args.token_budget, replace(self.args, equal_lengths=equal_lengths).lengths
+        budget = self.args.token_budget
         blocks: list[torch.Tensor] = []
-        for _, batch in block_batches(sent_ids, tokens, budget, lengths):
+        for _, batch in block_batches(sent_ids, tokens, budget, equal_lengths):
             values, finite, _ = score_batch(self.scorer, batch)
             good = values[finite].cpu()
             # There may be a million sparse features; their edges depend only on their highest activations.
@@ -119,7 +114,7 @@ class PilotScorer:
         if not len(scored):
             self._no_finite(len(ids), some_tokens)
         edges = (edges_of_sparse(scored.amax(0)) if self.args.sparse else edges_from_pilot(scored)).numpy()
-        explained = self._explained(block_batches(sent_ids, tokens, budget, lengths))
+        explained = self._explained(block_batches(sent_ids, tokens, budget, equal_lengths))
         pilot = Pilot(edges, self.args.neurons, equal_lengths, gpu_kind(), explained, excess)
         return {PILOT_FILE: Written(len(pilot.edges), pilot.write)}
 
@@ -164,7 +159,7 @@ def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, TokenBlock]]:
 
 def shard_batches(item: Item, args: ScoreArgs, tokenizer: Callable[[], Tokenizer]) -> Batches:
     """Return the batches of one shard."""
-    return CorpusTokens(args.store, args.kept, tokenizer).batches(item["shard"], args.token_budget, args.lengths)
+    return CorpusTokens(args.store, args.kept, tokenizer).batches(item["shard"], args.token_budget, args.equal_lengths)
 
 
 class ShardWorker:

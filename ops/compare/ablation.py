@@ -16,7 +16,7 @@ from ops.errors import InputError
 from ops.finetune.classifier import load_head
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches
-from ops.model.check_states import lengths_of_batches
+from ops.model.check_states import equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -98,9 +98,9 @@ class Ablator:
             raise InputError(
                 f"--ablate: the layers of a {facts.model_type} model cannot be found; leave the option out"
             )
-        tokens, lengths = tokenizer.encode(texts), lengths_of_batches(self.scorer, tokenizer)
+        tokens, are_equal = tokenizer.encode(texts), equal_lengths(self.scorer, tokenizer)
         sizes = np.array([len(sentence.ids) for sentence in tokens])
-        self.batches = [[tokens[row] for row in rows] for rows in length_batches(sizes, token_budget, lengths)]
+        self.batches = [[tokens[row] for row in rows] for rows in length_batches(sizes, token_budget, are_equal)]
         if self.head is not None:
             self.head[0].to(options.device)
         self.base = [self._read(batch) for batch in self.batches]

@@ -10,7 +10,7 @@ from ops import sampling, schema
 from ops.arrays import Float32s, Floats, Int64s
 from ops.corpus.corpus_tokens import CorpusTokens
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.check_states import lengths_of_batches
+from ops.model.check_states import equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Ids
@@ -53,12 +53,12 @@ class Embedder:
     def __init__(self, facts: ModelFacts, scoring: ScoreOptions, token_budget: int) -> None:
         self.token_budget, self.tokenizer = token_budget, Tokenizer(facts)
         self.scorer = Scorer(facts, scoring, self.tokenizer.pad_id)
-        self.lengths = lengths_of_batches(self.scorer, self.tokenizer)
+        self.equal_lengths = equal_lengths(self.scorer, self.tokenizer)
 
     def embed(self, tokens: CorpusTokens, shard: int, sent_ids: Ids) -> pa.Table:
         """Return the arrays `sent_ids`, ascending, and `vectors` of some sentences of a shard."""
         ids, vectors = [], []
-        for of_batch, batch in tokens.batches(shard, self.token_budget, self.lengths, sent_ids):
+        for of_batch, batch in tokens.batches(shard, self.token_budget, self.equal_lengths, sent_ids):
             ids.append(of_batch)
             vectors.append(self.scorer.score(batch)[-1].cpu().numpy())
         order = np.argsort(np.concatenate(ids))

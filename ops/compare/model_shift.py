@@ -9,7 +9,7 @@ from ops.arrays import Arrays, Float64s, Floats, Int64s
 from ops.compare.activation_vectors import common_rows, layer_activations, sampled_sentences
 from ops.corpus.read_shard import read_rows
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import batch_lengths, length_batches
+from ops.model.batches import length_batches
 from ops.model.check_states import equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -36,7 +36,7 @@ class TwoModels:
             Scorer(own, scoring, tokenizer.pad_id) for own, tokenizer in zip(facts, self.tokenizers, strict=True)
         ]
         leaks = [equal_lengths(*pair) for pair in zip(self.scorers, self.tokenizers, strict=True)]
-        self.lengths = batch_lengths(scoring.device, any(leaks))
+        self.equal_lengths = any(leaks)
 
     def distances(self, texts: Sequence[str], n_tokens: Int64s) -> tuple[Float64s, Float64s]:
         """Return the distances between the models; sentences that are not finite in one of them are skipped.
@@ -47,7 +47,7 @@ class TwoModels:
         """
         distances = np.full((2, len(texts), len(self.neurons.widths)), np.nan)
         total = np.zeros(len(self.neurons))
-        for rows in length_batches(n_tokens, self.token_budget, self.lengths):
+        for rows in length_batches(n_tokens, self.token_budget, self.equal_lengths):
             batch = [texts[row] for row in rows]
             a, b = (
                 scorer.score(tokenizer.encode(batch))

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ops.corpus.read_shard import read_shard, take_sentences
 from ops.corpus.token_columns import block_of, shard_name
-from ops.model.batches import Lengths, TokenBlock, length_batches
+from ops.model.batches import TokenBlock, length_batches
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Ids
 from ops.storage.store import Store, is_marked
@@ -54,21 +54,21 @@ class CorpusTokens:
         return sent_ids, TokenBlock.of(self.tokenizer().encode(texts))
 
     def batches(
-        self, shard: int, budget: int, lengths: Lengths, ids: Ids | None = None
+        self, shard: int, budget: int, equal_lengths: bool = False, ids: Ids | None = None
     ) -> Iterator[tuple[Ids, TokenBlock]]:
         """Return the batches of all or some of a shard's sentences.
 
         Args:
             shard: the index of the shard.
-            budget, lengths: as `length_batches` takes them.
+            budget, equal_lengths: as `length_batches` takes them.
             ids: the ascending ids of some of the shard's sentences; None for all sentences.
         """
-        return block_batches(*self.read(shard, ids), budget, lengths)
+        return block_batches(*self.read(shard, ids), budget, equal_lengths)
 
 
 def block_batches(
-    sent_ids: Ids, block: TokenBlock, budget: int, lengths: Lengths = "mixed"
+    sent_ids: Ids, block: TokenBlock, budget: int, equal_lengths: bool = False
 ) -> Iterator[tuple[Ids, TokenBlock]]:
     """Yield the same batches as `ops.model.batches.encode_batches`, for sentences that are already tokenized."""
-    for rows in length_batches(block.lengths, budget, lengths):
+    for rows in length_batches(block.lengths, budget, equal_lengths):
         yield sent_ids[rows], block.take(rows)

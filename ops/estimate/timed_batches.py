@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ops.model.batches import Lengths, TokenBlock, encode_batches, length_batches
+from ops.model.batches import TokenBlock, encode_batches, length_batches
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids, spans
 
@@ -37,7 +37,6 @@ def seconds_of_a_sentence(
     sample: Sentences,
     tokenizer: Tokenizer,
     budget: int,
-    lengths: Lengths,
     read: Callable[[Sequence[Tokens]], object],
     limit: float,
 ) -> float:
@@ -49,13 +48,13 @@ def seconds_of_a_sentence(
     Args:
         limit: the seconds after which no further batch is read.
     """
-    batches = list(length_batches(sample.n_tokens, budget, lengths))
+    batches = list(length_batches(sample.n_tokens, budget))
     order = spread(len(batches))
 
     def encoded(first: int, stop: int) -> Iterator[tuple[Ids, TokenBlock]]:
         rows = np.concatenate([batches[i] for i in order[first:stop]])
         texts = [sample.texts[row] for row in rows]
-        return encode_batches(sample.sent_ids[rows], texts, sample.n_tokens[rows], tokenizer, budget, lengths)
+        return encode_batches(sample.sent_ids[rows], texts, sample.n_tokens[rows], tokenizer, budget)
 
     started, seconds, places = time.perf_counter(), 0.0, 0
     for ids, tokens in chain.from_iterable(encoded(*span) for span in spans(len(order), _TOGETHER)):

@@ -10,7 +10,7 @@ import torch
 from ops.arrays import Float32s, Int64s
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad
-from ops.model.check_states import lengths_of_batches
+from ops.model.check_states import equal_lengths
 from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -37,12 +37,12 @@ class ModelReader:
         self.tokenizer, self.token_budget, self.facts = tokenizer, token_budget, facts
         self.layers, self.width = facts.layers, facts.width
         self.scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
-        self.lengths = lengths_of_batches(self.scorer, tokenizer)
+        self.equal_lengths = equal_lengths(self.scorer, tokenizer)
 
     def batches(self, tokens: Iterable[Tokens], most: int | None = None) -> Iterator[Int64s]:
         """Return the row indices of each batch; it has at most `most` tokens, if that is less than the budget."""
         lengths = np.array([len(own.ids) for own in tokens], np.int64)
-        return length_batches(lengths, min(self.token_budget, most or self.token_budget), self.lengths)
+        return length_batches(lengths, min(self.token_budget, most or self.token_budget), self.equal_lengths)
 
 
 class Masked(NamedTuple):

@@ -76,7 +76,7 @@ class WordReader(ModelReader):
         """
         sent_ids, texts, n_tokens = corpus
         lost: list[int] = []
-        for rows in length_batches(n_tokens, self.token_budget, self.lengths):
+        for rows in length_batches(n_tokens, self.token_budget, self.equal_lengths):
             lost += sent_ids[rows[self._read_batch([texts[row] for row in rows], sums)]].tolist()
         return lost
 

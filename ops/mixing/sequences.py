@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ops.arrays import Int64s
 from ops.mixing.shard import Batches
-from ops.model.batches import TokenBlock, batch_lengths, encode_batches
+from ops.model.batches import TokenBlock, encode_batches
 from ops.model.tokenizer import Tokenizer, mask_tokens
 from ops.shards import Ids
 from ops.storage.store import Store
@@ -56,7 +56,7 @@ class SequenceReader:
         each = table["text"].to_pylist()
         texts = [" ".join(each[start:stop]) for start, stop in zip(starts, stops, strict=True)]
         sizes = np.add.reduceat(n_tokens - added, starts) + added
-        batches = encode_batches(first, texts, sizes, self.tokenizer, self.token_budget, batch_lengths(self.device))
+        batches = encode_batches(first, texts, sizes, self.tokenizer, self.token_budget)
         return dict(zip(first.tolist(), (stops - starts).tolist(), strict=True)), self.masked(batches)
 
     def masked(self, batches: Batches) -> Batches:

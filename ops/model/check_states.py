@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from ops.model.activations import Scorer
-from ops.model.batches import Lengths, batch_lengths, pad
+from ops.model.batches import pad
 from ops.model.parts import moved
 from ops.model.quantised import method_of
 from ops.model.sites import SiteReader
@@ -46,11 +46,6 @@ def equal_lengths(scorer: Scorer, tokenizer: Tokenizer) -> bool:
     batch = tokenizer.encode([" ".join(words[:length]) for length in _LENGTHS])
     check_layers(scorer, batch)
     return padding_leaks(scorer, batch)
-
-
-def lengths_of_batches(scorer: Scorer, tokenizer: Tokenizer) -> Lengths:
-    """Return which sentence lengths a batch may mix for this model on its device; see `batch_lengths`."""
-    return batch_lengths(scorer.device.type, equal_lengths(scorer, tokenizer))
 
 
 @torch.inference_mode()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ops.errors import InputError
-from ops.model.batches import Lengths, TokenBlock, length_batches
+from ops.model.batches import TokenBlock, length_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
@@ -42,15 +42,15 @@ class Encoder:
         return [Tokens([self.start, *t.ids], [1, *t.added], t.cut) for t in tokens]
 
     def batches(
-        self, sent_ids: Ids, texts: list[str], budget: int, lengths: Lengths = "mixed"
+        self, sent_ids: Ids, texts: list[str], budget: int, equal_lengths: bool = False
     ) -> Iterator[tuple[Ids, TokenBlock]]:
         """Yield batches of texts of similar length; the batches depend only on the texts, the budget and `lengths`.
 
         Args:
             sent_ids: the ids of the texts, `[texts]`.
             texts: the texts.
-            budget, lengths: as `length_batches` takes them.
+            budget, equal_lengths: as `length_batches` takes them.
         """
         tokens = self(texts)
-        for rows in length_batches(np.array([len(t.ids) for t in tokens], np.int64), budget, lengths):
+        for rows in length_batches(np.array([len(t.ids) for t in tokens], np.int64), budget, equal_lengths):
             yield sent_ids[rows], TokenBlock.of([tokens[row] for row in rows])

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 from ops.arrays import Int64s
 from ops.facts.rows import POLE, Key, Row, Rows, key_of
 from ops.model.activations import Scorer
-from ops.model.batches import Lengths
 from ops.respond.common import Common
 from ops.respond.corpus import Corpus
 from ops.respond.measure import Measured, known
@@ -69,7 +68,7 @@ def unit_rows(corpus: Corpus, measured: Measured, text: int, units: Int64s, most
 
 
 def add_peaks(
-    scorer: Scorer, texts: Sequence[OwnText], rows: Sequence[Rows], budget: int, lengths: Lengths
+    scorer: Scorer, texts: Sequence[OwnText], rows: Sequence[Rows], budget: int, equal_lengths: bool
 ) -> list[Rows]:
     """Return the rows of each text with `peak`, the word at which the unit peaks, its `span`, and `tokens`.
 
@@ -78,7 +77,7 @@ def add_peaks(
 
     Args:
         rows: the rows of each text, as `unit_rows` returns them.
-        budget, lengths: as `length_batches` takes them.
+        budget, equal_lengths: as `length_batches` takes them.
     """
     every = [(text, row) for text, own in enumerate(rows) for row in own]
     result: list[Rows] = [[] for _ in rows]
@@ -92,7 +91,7 @@ def add_peaks(
     chosen, number = np.unique(sentence, return_inverse=True)  # every sentence that is read has a row
     found = read_tokens(
         scorer, Winners(number, layer, unit, sign, activation), [texts[i].placed for i in chosen],
-        [words_of_tokens(texts[i].placed.spans, texts[i].words) for i in chosen], budget, lengths,
+        [words_of_tokens(texts[i].placed.spans, texts[i].words) for i in chosen], budget, equal_lengths,
     )  # fmt: skip
     for at, (text, row) in enumerate(every):
         word = int(found.peak[at])

@@ -14,7 +14,7 @@ from ops.corpus.split_sentences import SentenceSplitter
 from ops.corpus.token_windows import window_size
 from ops.errors import InputError, counted
 from ops.model.activations import Scorer
-from ops.model.batches import Lengths, length_batches
+from ops.model.batches import length_batches
 from ops.model.tokenizer import PlacedTokens, Tokenizer, Tokens
 from ops.sentences.pipeline import BLANK, Annotator
 from ops.sentences.word_spans import Span, word_spans
@@ -113,13 +113,13 @@ def sentences_of_corpus(tables: OpenTables, texts: Sequence[str], sentences: int
     return {row["text"]: (row["sent_id"], row["dataset"]) for row in rows.to_pylist()}
 
 
-def score_texts(scorer: Scorer, texts: Sequence[Tokens], budget: int, lengths: Lengths) -> Float32s:
+def score_texts(scorer: Scorer, texts: Sequence[Tokens], budget: int, equal_lengths: bool) -> Float32s:
     """Return the activations of all units for each text, `[texts, units]`; budget and lengths as in `length_batches`.
 
     Raises:
         InputError: an activation is not finite.
     """
-    rows = length_batches(np.array([len(text.ids) for text in texts], np.int64), budget, lengths)
+    rows = length_batches(np.array([len(text.ids) for text in texts], np.int64), budget, equal_lengths)
     values, reasons = score_batches(scorer, ((own, [texts[row] for row in own]) for own in rows), len(texts))
     for row, why in reasons.items():
         raise InputError(f"text {row + 1}: {why}; topk leaves such sentences out, so change the text")

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from ops.arrays import Int32s
 from ops.model.activations import Scorer
-from ops.model.batches import Lengths
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.sentences.word_spans import word_spans, words_of_tokens
 from ops.shards import Ids, Shards
@@ -74,7 +73,7 @@ def read_piece(store: Store, wanted: str, piece: Mapping[str, int], tokenizer: T
 
 
 def measure_piece(
-    scorer: Scorer, piece: Piece, neurons: Neurons, budget: int, lengths: Lengths
+    scorer: Scorer, piece: Piece, neurons: Neurons, budget: int, equal_lengths: bool
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Return a piece's winners and hard negatives token by token, and counts of what was read.
 
@@ -83,7 +82,7 @@ def measure_piece(
     """
     ids: Ids = piece.sentences["sent_id"].to_numpy()
     winners = place_winners(piece.wanted, ids, neurons)
-    found = read_tokens(scorer, winners, piece.placed, piece.words, budget, lengths)
+    found = read_tokens(scorer, winners, piece.placed, piece.words, budget, equal_lengths)
     won = ~piece.wanted["is_negative"].to_numpy()
     notes = {
         "sentences": len(ids),

@@ -7,7 +7,7 @@ import torch
 
 from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
 from ops.model.activations import Scorer
-from ops.model.batches import Lengths, length_batches
+from ops.model.batches import length_batches
 from ops.model.pooling import Pooler
 from ops.model.tokenizer import PlacedTokens
 from ops.tokens.winners import Winners
@@ -39,14 +39,14 @@ def read_tokens(
     placed: list[PlacedTokens],
     words: list[Int32s],
     budget: int,
-    lengths: Lengths = "mixed",
+    equal_lengths: bool = False,
 ) -> TokenActivations:
     """Return the activation of each winner's neuron at each token; the result depends only on the arguments.
 
     Args:
         winners: the winners, sorted by sentence; every sentence has at least one winner.
         words: for each sentence, the word to which each token belongs, or -1 for none (`words_of_tokens`).
-        budget, lengths: the arguments of `length_batches`.
+        budget, equal_lengths: the arguments of `length_batches`.
     """
     n_tokens = np.array([len(p.tokens.ids) for p in placed], np.int64)
     starts = np.searchsorted(winners.sentence, np.arange(len(placed) + 1))
@@ -54,7 +54,7 @@ def read_tokens(
     values = np.zeros(offsets[-1], np.float32)
     peak = np.full(len(winners.sentence), -1, np.int32)
     pooled = np.zeros(len(winners.sentence))
-    for rows in length_batches(n_tokens, budget, lengths):
+    for rows in length_batches(n_tokens, budget, equal_lengths):
         batch = [placed[row].tokens for row in rows]
         n_winners = starts[rows + 1] - starts[rows]
         row = np.repeat(np.arange(len(rows)), n_winners)

@@ -158,7 +158,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_file(small_run: tuple
     shutil.copytree(small_run[0], out)
     args = TokensArgs(
         store=Run(str(out)).store, facts=read_facts(str(small_run[1])), options=ScoreOptions(), seed=0,
-        neurons=Neurons((12, 12)), shards=Shards(360, 100), top=TOP, token_budget=2048, lengths="mixed",
+        neurons=Neurons((12, 12)), shards=Shards(360, 100), top=TOP, token_budget=2048, equal_lengths=False,
         dictionaries=(), block=None,
     )  # fmt: skip
     wanted = first_winners(args.store, args.neurons, TOP)

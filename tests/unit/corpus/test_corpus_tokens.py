@@ -10,7 +10,6 @@ import pytest
 
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.corpus.token_columns import kept_table, shard_name, token_columns, write_kept
-from ops.model.batches import Lengths
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name
@@ -62,14 +61,13 @@ SOME = [np.arange(FIRST, FIRST + COUNT), np.array([FIRST, FIRST + 41, FIRST + CO
 
 def test_kept_tokens_are_those_of_the_tokenizer(store: Store) -> None:
     kept, anew = CorpusTokens(store, KEPT, nobody), CorpusTokens(store, None, letters)
-    cuts: tuple[Lengths, ...] = ("mixed", "common", "equal")
     for some in SOME:
         (ids, block), (other_ids, other) = kept.read(3, some), anew.read(3, some)
         assert ids.tolist() == other_ids.tolist() == (SOME[0] if some is None else some).tolist()
         assert list(block) == list(other)
-        for lengths, budget in product(cuts, (1, 200)):
-            batches = kept.batches(3, budget, lengths, some)
-            expected = anew.batches(3, budget, lengths, some)
+        for equal_lengths, budget in product((False, True), (1, 200)):
+            batches = kept.batches(3, budget, equal_lengths, some)
+            expected = anew.batches(3, budget, equal_lengths, some)
             for (own, tokens), (wanted, others) in zip(batches, expected, strict=True):
                 assert own.tolist() == wanted.tolist()
                 assert list(tokens) == list(others)
@@ -107,4 +105,4 @@ def test_what_is_not_whole_is_tokenized_again(store: Store, lost: str) -> None:
         CorpusTokens(store, KEPT, nobody).read(3)
     found = CorpusTokens(store, KEPT, letters)
     assert list(found.read(3)[1]) == expected
-    assert sum(len(ids) for ids, _ in found.batches(3, 64, "mixed")) == COUNT
+    assert sum(len(ids) for ids, _ in found.batches(3, 64)) == COUNT

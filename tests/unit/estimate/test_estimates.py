@@ -76,12 +76,12 @@ def test_some_batches_stand_for_all(clock: Clock) -> None:
         clock.now += len(tokens) * max(len(t.ids) for t in tokens) / 1_000
         lengths.extend(len(t.ids) for t in tokens)
 
-    some = seconds_of_a_sentence(sample, TOKENIZER, 256, "mixed", read, 5.0)
+    some = seconds_of_a_sentence(sample, TOKENIZER, 256, read, 5.0)
     assert clock.now == pytest.approx(5.0, rel=0.1)
     assert 0 < len(lengths) < 1_000
     lengths.clear()
     clock.now = 0.0
-    whole = seconds_of_a_sentence(sample, TOKENIZER, 256, "mixed", read, 1e9)
+    whole = seconds_of_a_sentence(sample, TOKENIZER, 256, read, 1e9)
     assert sorted(lengths) == sorted(sample.n_tokens.tolist())
     assert whole * 3_000 == pytest.approx(clock.now)
     assert some == pytest.approx(whole, rel=0.05)

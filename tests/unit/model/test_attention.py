@@ -33,7 +33,7 @@ def sentences() -> list[Tokens]:
 
 
 def by_length() -> list[list[int]]:
-    return [rows.tolist() for rows in length_batches(np.array(LENGTHS), 1_000, "equal")]
+    return [rows.tolist() for rows in length_batches(np.array(LENGTHS), 1_000, equal_lengths=True)]
 
 
 def scored(scorer: Scorer, groups: list[list[int]]) -> list[torch.Tensor]:

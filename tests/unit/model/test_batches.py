@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.model.batches import ON_CPU, batch_lengths, encode_batches, length_batches, token_budget
+from ops.model.batches import ON_CPU, encode_batches, length_batches, token_budget
 from ops.model.tokenizer import Tokenizer, Tokens
 
 
@@ -22,38 +22,11 @@ def test_every_row_once_within_the_budget_and_longest_first(lengths: list[int], 
 
 @given(st.lists(st.integers(1, 30), max_size=80), st.integers(1, 200))
 def test_equal_is_of_one_length(lengths: list[int], budget: int) -> None:
-    batches = [rows.tolist() for rows in length_batches(np.array(lengths, np.int32), budget, "equal")]
+    batches = [rows.tolist() for rows in length_batches(np.array(lengths, np.int32), budget, equal_lengths=True)]
     assert sorted(row for rows in batches for row in rows) == list(range(len(lengths)))
     for rows in batches:
         assert len({lengths[row] for row in rows}) == 1
         assert len(rows) == 1 or sum(lengths[row] for row in rows) <= budget
-
-
-@given(st.lists(st.integers(0, 30), max_size=120), st.integers(1, 300))
-def test_a_common_length_has_batches_of_its_own_and_rare_ones_the_cheapest(lengths: list[int], budget: int) -> None:
-    batches = [rows.tolist() for rows in length_batches(np.array(lengths, np.int32), budget, "common")]
-    flat = [row for rows in batches for row in rows]
-    assert flat == sorted(range(len(lengths)), key=lambda row: (-lengths[row], row))
-    common = {n for n in lengths if max(n, 1) * sum(max(m, 1) == max(n, 1) for m in lengths) * 16 >= budget}
-    for rows in batches:
-        own = {lengths[row] for row in rows}
-        assert len(rows) == 1 or max(1, *own) * len(rows) <= budget
-        assert not own & common or len({max(n, 1) for n in own}) == 1
-    runs = [[lengths[row] for row in rows] for rows in batches if not {lengths[row] for row in rows} & common]
-    for above, below in pairwise(runs):
-        between = [n for n in common if below[0] < n < above[-1]]
-        if not between and [n for n in lengths if below[0] < n < above[-1]]:
-            raise AssertionError("rare lengths are left out")
-    alone = [n for n in lengths if n not in common]
-    if alone and not [n for n in common if min(alone) < n < max(alone)]:
-        sizes = [len(rows) for rows in length_batches(np.array(alone), budget)]
-        assert [len(run) for run in runs] == sizes
-
-
-def test_every_pass_asks_for_its_lengths() -> None:
-    assert [batch_lengths("cpu"), batch_lengths("cuda"), batch_lengths("cuda", equal_lengths=True)] == [
-        "mixed", "common", "equal",
-    ]  # fmt: skip
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.integers(1, 400))

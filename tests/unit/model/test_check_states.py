@@ -12,7 +12,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import batch_lengths, length_batches
+from ops.model.batches import length_batches
 from ops.model.check_states import CHECKED, check_layers, equal_lengths, padding_leaks, spread_lengths
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -70,7 +70,7 @@ def test_each_rotary_scaling_gives_a_sentence_what_it_gives_alone(make_model: Ca
     leaks = padding_leaks(scorer, sentences((3, 5, 9)))
     assert leaks == (kind in ("longrope", "dynamic"))
     batch = sentences((15, 40, 16, 64, 17, 40, 16, 5))
-    for rows in length_batches(np.array([len(t.ids) for t in batch]), 1_000, batch_lengths("cpu", leaks)):
+    for rows in length_batches(np.array([len(t.ids) for t in batch]), 1_000, leaks):
         found = scorer.score([batch[row] for row in rows])
         for place, row in enumerate(rows):
             alone = Scorer(facts, ScoreOptions()).score([batch[row]])

@@ -79,9 +79,8 @@ def test_batches_of_equal_length_give_the_same(facts: ModelFacts, placed: list[P
     scorer = Scorer(facts, ScoreOptions())
     _, winners = make_winners(scorer.widths(), np.zeros((len(TEXTS), 24)))
     words = [np.full(len(p.strings), -1, np.int32) for p in placed]
-    found, *others = (read_tokens(scorer, winners, placed, words, 100, kind) for kind in ("mixed", "common", "equal"))
-    for other in others:
-        np.testing.assert_allclose(found.values, other.values, atol=1e-5)
+    found, other = (read_tokens(scorer, winners, placed, words, 100, is_equal) for is_equal in (False, True))
+    np.testing.assert_allclose(found.values, other.values, atol=1e-5)
     assert set(found.peak.tolist()) == {-1}
 
 
