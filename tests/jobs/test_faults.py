@@ -65,7 +65,7 @@ def test_thresholds_shared_or_not_or_lost_give_the_same_rows(scored: Scored, tmp
     assert_same(alone, scored[0])
     assert not (alone / "_partials" / "topk" / "bound.parquet").exists()
     posted = pq.read_table(scored[0] / "_partials" / "topk" / "bound.parquet")
-    assert posted["top"].to_numpy().max() < float("inf")
+    assert posted["0"].to_numpy().max() < float("inf")
     again = reopened(scored, tmp_path / "again")
     for shard in range(3, SHARDS):
         (again / shard_file("topk", shard).path).unlink()
