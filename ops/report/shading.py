@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 from ops.facts.rows import Row
 from ops.facts.text import number
 
+MOST = 0.9999  # a larger share of the corpus is nearly all of it
+
 
 class Piece(NamedTuple):
     """A piece of a text, with its token's activation (None without a token) and whether it is in the peak word."""
@@ -63,12 +65,21 @@ def with_own_winner(pole: Row, facts: Row) -> Row:
     """
     row = facts["poles"][pole["pole"]]
     own = row | _shaded(facts, row) | {"is_own": True, "text": facts["text"], "lead": 0, "is_hub": False}
-    own["said"] = ("above " if pole["pole"] == "top" else "below ") + number(row["beyond"], ".2f %") + " of the corpus"
+    own["said"] = ("above " if pole["pole"] == "top" else "below ") + _part(row["beyond"])
     rank = f", and would be winner {row['rank']:,} of {pole['n_winners']:,}" if row["rank"] else ""
     first = pole["winners"][: pole["first"]]
     place = next((i for i, w in enumerate(first) if row["rank"] and w["rank"] >= row["rank"]), len(first))
     winners = [*first[:place], own, *first[place:], *pole["winners"][pole["first"] :]]
     return pole | {"winners": winners, "first": len(first) + 1, "own_said": own["said"] + rank}
+
+
+def _part(share: float) -> str:
+    """Return a share of the corpus in words; only all of it is 100 %.
+
+    >>> _part(0.4567), _part(0.99934), _part(0.9999999)
+    ('45.67 % of the corpus', '99.93 % of the corpus', 'nearly all of the corpus')
+    """
+    return "nearly all of the corpus" if share > MOST else f"{number(share, '.2f %')} of the corpus"
 
 
 def _shaded(facts: Row, row: Row) -> Row:

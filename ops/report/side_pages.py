@@ -1,6 +1,5 @@
 """A side job's page: its title and finding, its figures, and its tables with what their rows and columns mean."""
 
-from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ from ops.facts.comparison import comparisons, read_findings
 from ops.facts.contrasts import read_contrasts
 from ops.facts.listing import Listing
 from ops.facts.rows import Row
+from ops.report.captions import caption
 from ops.report.side_jobs import SIDE_JOBS, finding
 from ops.schema import TABLES
 from ops.schema.columns import STRINGS, Column, TableSpec
@@ -41,8 +41,7 @@ def figures(run: Row, job: str) -> list[Row]:
     named = [file["name"] for files in run["tables"].values() for file in files]
     own = [name for name in named if name.startswith(f"{job}/") and name.endswith(".svg")]
     files = [f"figures/{name.replace('/figures/', '-', 1).replace('/', '-')}" for name in own]
-    shows = [f"{job}: {PurePath(name).stem.replace('_', ' ')}" for name in own]
-    return [dict(zip(("name", "file", "shows"), figure, strict=True)) for figure in zip(own, files, shows, strict=True)]
+    return [{"name": name, "file": file, "caption": caption(name)} for name, file in zip(own, files, strict=True)]
 
 
 def side_context(store: Store, run: Row, job: str) -> Row:
