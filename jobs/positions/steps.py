@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -208,6 +209,11 @@ def prepare_shard(item: Item, args: PositionsArgs) -> list[Any]:
 def batches(args: PositionsArgs, encoder: Encoder, item: Item) -> Batches:
     """Return the batches of an item's sentences."""
     answer = args.config.answer_column
+    if encoder.is_plain and answer is None:
+        tokens = args.tokens(lambda: encoder.tokenizer)
+        every = (tokens.batches(part, args.token_budget, ids=ids) for part, ids in part_rows(item))
+        yield from chain.from_iterable(every)
+        return
     meta = [] if answer is None else ["meta"]
     columns, tables = ["sent_id", "text", *meta], []
     for part, ids in part_rows(item):

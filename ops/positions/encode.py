@@ -17,6 +17,7 @@ class Encoder:
 
     Attributes:
         limit: maximum number of tokens of a text.
+        is_plain: whether the encoding is that of the model's tokenizer without options, which ingest has stored.
 
     Args:
         max_tokens: maximum number of tokens of a text, including special tokens and the start token; None means the
@@ -30,6 +31,7 @@ class Encoder:
     def __init__(self, facts: ModelFacts, max_tokens: int | None = None, start_token: bool = False) -> None:
         self.limit = min(max_tokens or facts.position_limit, facts.position_limit)
         self.tokenizer = Tokenizer(replace(facts, position_limit=self.limit - start_token))
+        self.is_plain = self.limit == facts.position_limit and not start_token
         self.start = self.tokenizer.start_id if start_token else None
         if start_token and self.start is None:
             raise InputError(f"--start-token: the tokenizer of {facts.name} has none; leave the option out")

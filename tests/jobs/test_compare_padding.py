@@ -22,7 +22,7 @@ def test_distances_are_those_of_sentences_alone(make_model: object, texts: list[
     assert len(set(lengths)) > 4
     facts, against = map(read_facts, map(str, models))
     two = TwoModels((facts, against), ScoreOptions(), 10_000, Neurons((16, 16)))
-    assert two.lengths == "equal"
+    assert two.equal_lengths
     _, (manhattan, squares) = two.distances(some, np.array(lengths))
     networks = [AutoModel.from_pretrained(folder).eval() for folder in models]
     for row, text in enumerate(some):
