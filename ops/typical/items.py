@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -63,11 +64,15 @@ class Winners:
     literals: csr_array
     strata: Strata
 
+    @cached_property
+    def of_pairs(self) -> Int64s:
+        """The winner of each entry of `literals`, by index."""
+        return np.repeat(np.arange(len(self.rows)), np.diff(self.literals.indptr))
+
     def having(self, literal: int) -> Bools:
         """Return which winners have a literal, `[winners]`."""
-        winner = np.repeat(np.arange(len(self.rows)), np.diff(self.literals.indptr))
         has = np.zeros(len(self.rows), np.bool_)
-        has[winner[self.literals.indices == literal]] = True
+        has[self.of_pairs[self.literals.indices == literal]] = True
         return has
 
 
@@ -166,11 +171,9 @@ class ItemCounter:
         has[item[item >= 0], winner[item >= 0]] = True
         number = np.full(len(self.is_item), -1)
         number[listed] = np.arange(len(often), len(keys))
-        item, winner = number[of_literals], np.repeat(np.arange(len(has.T)), np.diff(winners.literals.indptr))
-        has[item[item >= 0], winner[item >= 0]] = True
-        starts = np.flatnonzero(np.append(True, winners.document[1:] != winners.document[:-1])[: len(has.T)])
-        documents = np.logical_or.reduceat(has, starts, axis=1).sum(1) if has.size else np.zeros(len(has))
-        enough = np.flatnonzero(documents >= LEAST_DOCUMENTS)
+        item = number[of_literals]
+        has[item[item >= 0], winners.of_pairs[item >= 0]] = True
+        enough = np.flatnonzero(documents_with(has, winners.document) >= LEAST_DOCUMENTS)
         return keys[enough], numbers[enough], has[enough]
 
     def _rows(self, key: Int64s, literal: Int64s) -> Int64s:
@@ -202,3 +205,16 @@ class ItemCounter:
         )
         for start, stop in spans(len(asked), _LITERALS):
             yield matrix[asked[start:stop]].astype(np.int32) @ cells
+
+
+def documents_with(has: Bools, document: Int64s) -> Int64s:
+    """Return from how many documents the winners with each item come, `[items]`.
+
+    Args:
+        has: which winners have each item, `[items, winners]`.
+        document: the document of each winner, ascending.
+    """
+    if not has.size:
+        return np.zeros(len(has), np.int64)
+    starts = np.flatnonzero(np.append(True, document[1:] != document[:-1]))
+    return np.asarray(np.logical_or.reduceat(has, starts, axis=1).sum(1))

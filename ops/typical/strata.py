@@ -105,7 +105,7 @@ def _count(
     for number, row in enumerate(rows):
         before[:] = 0
         for pair in range(starts[row], starts[row + 1]):
-            before[cells[pair] + 1] = counts[pair]
+            before[cells[pair] + 1] += counts[pair]
         for cell in range(size):
             before[cell + 1] += before[cell]
         for own in range(first.size):

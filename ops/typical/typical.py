@@ -22,7 +22,7 @@ from ops.sentences.folds import HALF
 from ops.statistics.design_effect import effects_of_residuals
 from ops.statistics.false_discovery import q_values_among
 from ops.statistics.poisson_binomial import log_upper_tails, one_sided
-from ops.typical.items import ItemCounter, Items, Winners
+from ops.typical.items import ItemCounter, Items, Winners, documents_with
 
 RATE = 0.05  # the false discovery rate
 MOST_WINNERS = 400  # that are counted; of more, the time of exact tails would grow with the square of their number
@@ -134,9 +134,8 @@ class Typical:
             some = np.arange(MOST_WINNERS) * len(rows) // MOST_WINNERS
             rows, literals = rows[some], literals[some]
         own, entries = self.find(rows, literals)
-        starts = np.flatnonzero(np.append(True, own.document[1:] != own.document[:-1])[: len(own.rows)])
         has = np.array([entry.has for entry in entries], np.bool_).reshape(len(entries), len(own.rows))
-        documents = np.logical_or.reduceat(has, starts, axis=1).sum(1).tolist() if entries else []
+        documents = documents_with(has, own.document).tolist()
         factor = winners / max(len(rows), 1)
         return [
             {
@@ -220,12 +219,11 @@ def q_values_of(items: Items, document: Int64s, hypotheses: int) -> Float64s:
 
 def _effects(items: Items, document: Int64s) -> Float64s:
     """Return the design effect of the number of winners that have each item, `[items]`."""
-    size, winners = items.has.shape
-    starts = np.flatnonzero(np.append(True, document[1:] != document[:-1]))
-    if len(starts) == winners:
+    size = len(items.has)
+    if (document[1:] != document[:-1]).all():
         return np.ones(size)
     counted = items.counted
-    n, documents = counted.sum(1), np.logical_or.reduceat(counted, starts, axis=1).sum(1)
+    n, documents = counted.sum(1), documents_with(counted, document)
     has, of_each = items.has[counted], np.broadcast_to(document, counted.shape)[counted]
     key, preferred = np.repeat(np.arange(size), n), np.ones(size, np.bool_)
     return effects_of_residuals(has - items.chance[counted], has, key, of_each, preferred, n, documents)

@@ -50,7 +50,7 @@ class Mixture:
         return sentences + self._varied(tagged, random)
 
     def parse(self, network: JointNetwork, batcher: Batcher) -> None:
-        """Give the tagged sentences the trees that this network predicts, with their own tags."""
+        """Replace the trees of the tagged sentences with those that this network predicts; the tags stay."""
         parsed = []
         for gold, found in zip(self._tagged, network.parse(self._tagged, batcher), strict=True):
             if found.tree is not None:
