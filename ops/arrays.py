@@ -20,6 +20,26 @@ Floats = npt.NDArray[np.floating]  # of any width
 Arrays = npt.NDArray[Any]  # of anything
 
 
+_SPARSE = 16  # values up to this many times their number are marked rather than sorted
+
+
+def numbered(values: Integers) -> tuple[Int64s, Int64s]:
+    """Return the distinct values, none below 0, ascending, and the place of each value among them.
+
+    It is `np.unique` without its sort where values are dense, as rows and documents of many sets are.
+
+    >>> [found.tolist() for found in numbered(np.array([7, 3, 7]))]
+    [[3, 7], [1, 0, 1]]
+    """
+    highest = int(values.max(initial=-1))
+    if highest >= _SPARSE * len(values):
+        distinct, place = np.unique(values, return_inverse=True)
+        return distinct.astype(np.int64), place
+    is_there = np.zeros(highest + 1, np.bool_)
+    is_there[values] = True
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
+
+
 def places_among(values: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
     """Return the indices of `some` values in `values`, which ascend, and which of them are found, `[some]`.
 

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float64s, Int32s, Int64s, Integers
+from ops.arrays import Float64s, Int32s, Int64s, Integers, numbered
 from ops.compiled import compiled
 from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import from_keys, to_keys
@@ -143,9 +143,9 @@ def score_sets(classifier: NaiveBayes, held_out: Sequences, others: LikeRows, do
         sides = []
         for sets in (held_out, others.rows):
             some = sets.take(np.arange(start, stop))
-            rows, items = np.unique(some.items, return_inverse=True)
+            rows, items = numbered(some.items)
             wanted = Sequences(items.astype(np.int32), some.offsets)
-            columns = classifier.evidence(start, rows.astype(np.int64), wanted), np.asarray(documents)[some.items]
+            columns = classifier.evidence(start, rows, wanted), np.asarray(documents)[some.items]
             sides += [np.split(column, some.offsets[1:-1]) for column in columns]
         for number, (above, of_above, below, of_below) in enumerate(zip(*sides, strict=True), start):
             winners = slice(*held_out.offsets[number : number + 2])

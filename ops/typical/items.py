@@ -214,7 +214,7 @@ def documents_with(has: Bools, document: Int64s) -> Int64s:
         has: which winners have each item, `[items, winners]`.
         document: the document of each winner, ascending.
     """
-    if not has.size:
-        return np.zeros(len(has), np.int64)
-    starts = np.flatnonzero(np.append(True, document[1:] != document[:-1]))
-    return np.asarray(np.logical_or.reduceat(has, starts, axis=1).sum(1))
+    item, winner = np.nonzero(has)
+    own = document[winner]
+    is_first = np.append(True, (item[1:] != item[:-1]) | (own[1:] != own[:-1]))[: len(item)]
+    return np.bincount(item[is_first], minlength=len(has))
