@@ -1,13 +1,33 @@
 """Tables that are read many times, a few rows at a time, so that their footers are read once and kept in memory."""
 
+from dataclasses import dataclass
+from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from ops.arrays import Int64s
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
+
+
+@dataclass(frozen=True)
+class KeyIndex:
+    """The first and the last key of each row group of a file that is sorted by a key, `[groups]` each."""
+
+    fragment: ds.ParquetFileFragment
+    first: Int64s
+    last: Int64s
+
+    @classmethod
+    def of(cls, fragment: ds.ParquetFileFragment, key: str) -> Self:
+        """Read a file's footer; a row group without rows has no keys."""
+        ends = [group.statistics.get(key, {"min": 1, "max": 0}) for group in fragment.row_groups]
+        return cls(fragment, *np.array([(end["min"], end["max"]) for end in ends], np.int64).reshape(-1, 2).T)
 
 
 class OpenTables:
@@ -16,6 +36,7 @@ class OpenTables:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._sets: dict[str, ds.Dataset] = {}
+        self._indices: dict[str, list[KeyIndex]] = {}
         self._lock = Lock()
 
     def dataset(self, table: str) -> ds.Dataset:
@@ -37,6 +58,24 @@ class OpenTables:
     def rows_of_keys(self, table: str, key: str, keys: set[int], columns: list[str]) -> list[dict[str, Any]]:
         """Return the rows with these keys from a table that is sorted by its key.
 
-        Row groups that contain none of the keys are not read.
+        Row groups that contain none of the keys are not read. Arrow leaves groups out by itself, but only for up to 50
+        keys: for 51 of 600,000 sentences it read 18 times as much.
         """
-        return self.rows(table, pc.field(key).isin(pa.array(sorted(keys), pa.int64())), columns)
+        wanted, found = np.array(sorted(keys), np.int64), self.dataset(table)
+        parts = []
+        for file in self._index(table, key):
+            # A group may contain wanted keys if more of them are at most its last key than are below its first key.
+            until, before = np.searchsorted(wanted, file.last, "right"), np.searchsorted(wanted, file.first)
+            groups = np.flatnonzero(until > before)
+            if len(groups):
+                parts.append(file.fragment.subset(row_group_ids=groups.tolist()))
+        some = ds.FileSystemDataset(parts, found.schema, found.format, found.filesystem)
+        rows: list[dict[str, Any]] = some.to_table(columns, pc.field(key).isin(pa.array(wanted))).to_pylist()
+        return rows
+
+    def _index(self, table: str, key: str) -> list[KeyIndex]:
+        fragments = self.dataset(table).get_fragments()
+        with self._lock:
+            if table not in self._indices:
+                self._indices[table] = list(side_by_side(partial(KeyIndex.of, key=key), fragments))
+            return self._indices[table]

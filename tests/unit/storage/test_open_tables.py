@@ -33,6 +33,22 @@ def test_rows_by_key_are_all_that_are_there_in_order(tables: OpenTables) -> None
         assert tables.rows_of_keys("t", "id", wanted, COLUMNS) == [row for row in everything if row["id"] in wanted]
 
 
+def test_row_groups_without_a_key_are_not_read(tmp_path: Path) -> None:
+    """So many keys that Arrow would read every group: the last group is damaged, and nothing notices."""
+    (tmp_path / "t").mkdir()
+    file = tmp_path / "t" / "part-00000.parquet"
+    rows = {"id": np.arange(4_000), "text": [f"t{i}" for i in range(4_000)]}
+    pq.write_table(pa.table(rows), file, row_group_size=1_000)
+    last, content = pq.ParquetFile(file).metadata.row_group(3).column(0), bytearray(file.read_bytes())
+    start = last.dictionary_page_offset or last.data_page_offset
+    content[start : start + 64] = b"\0" * 64
+    file.write_bytes(content)
+    tables, wanted = OpenTables(Store(str(tmp_path))), set(range(0, 3_000, 10))
+    assert [row["id"] for row in tables.rows_of_keys("t", "id", wanted, COLUMNS)] == sorted(wanted)
+    with pytest.raises((OSError, pa.ArrowInvalid)):
+        tables.rows_of_keys("t", "id", {3_500}, COLUMNS)
+
+
 def test_rows_are_those_for_which_a_condition_holds(tables: OpenTables) -> None:
     assert [row["n"] for row in tables.rows("t", pc.field("id") < 30, ["n"])] == [
         2 * row["id"] for row in tables.read("t").to_pylist() if row["id"] < 30
