@@ -179,7 +179,7 @@ def encode_batches(
 ) -> Iterator[tuple[Ids, TokenBlock]]:
     """Yield each batch's sentence ids and tokens; the next batch is tokenized while the previous one is in use.
 
-    The batches depend only on the sentence lengths, the budget and `lengths`, not on the process that reads them.
+    The batches depend only on the sentence lengths, the budget and `equal_lengths`, not on the process that reads them.
 
     Args:
         sent_ids: ids of the sentences, `[sentences]`.

@@ -162,7 +162,8 @@ def _add(table: pa.Table, places: dict[str, Int32s], writer: FlatWriter) -> None
 def _number_documents(folder: Path) -> int:
     """Number the distinct documents from 0 in the order of their hashes, and return the number of documents."""
     hashes = map_flat(folder / HASHES, np.int64)
-    distinct = np.unique(hashes)
+    distinct = np.sort(hashes)  # numpy's unique would hash them: 57 bytes a sentence instead of 20
+    distinct = distinct[np.append(True, distinct[1:] != distinct[:-1])[: len(distinct)]]
     np.searchsorted(distinct, hashes).astype(np.int32).tofile(folder / "document")
     (folder / HASHES).unlink()
     return len(distinct)

@@ -34,7 +34,7 @@ def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:
     folder = _copy(fingerprint)
     _check_private(folder.parent)
     if not folder.exists():
-        with _alone(folder.parent):
+        with _alone(folder):
             if not folder.exists():
                 _build(store, codes, folder)
     _check_own(folder)
@@ -46,9 +46,10 @@ def drop_sentences(fingerprint: str) -> None:
     folder = _copy(fingerprint)
     if not folder.parent.exists() or not _is_own(folder.parent):
         return
-    with _alone(folder.parent):
+    with _alone(folder):
         for copy in (folder, _attempt(folder)):
             shutil.rmtree(copy, ignore_errors=True)
+        _lock_file(folder).unlink(missing_ok=True)
 
 
 def _build(store: Store, codes: str, folder: Path) -> None:
@@ -73,18 +74,35 @@ def _attempt(folder: Path) -> Path:
     return folder.parent / f".{folder.name}"
 
 
-@contextmanager
-def _alone(copies: Path) -> Iterator[None]:
-    """Prevent other processes of this machine from making or removing a copy inside the `with`.
+def _lock_file(folder: Path) -> Path:
+    return folder.parent / f".{folder.name}.lock"
 
-    The lock of a process that dies is released.
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Prevent other processes of this machine from making or removing the copy inside the `with`.
+
+    The lock of a process that dies is released. Who removes the copy removes the lock's file, and who waited for it
+    then asks again.
     """
-    file = os.open(copies / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    path = _lock_file(folder)
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_there(file, path):
+                yield
+                return
+        finally:
+            os.close(file)
+
+
+def _is_there(file: int, path: Path) -> bool:
+    """Return whether an open lock file is still at its path: a process that removes the copy also removes this file."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(file)
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _check_private(folder: Path) -> None:

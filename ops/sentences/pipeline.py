@@ -198,9 +198,13 @@ def _tree(doc: Doc, words: int) -> str | None:
         return None
     sentences = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     try:
-        trees = [penn.read(str(sentence._.parse_string or "")) for sentence in sentences if sentence.text.strip()]
+        given = [str(sentence._.parse_string or "") for sentence in sentences if sentence.text.strip()]
     except Exception:
-        return None  # a tree is malformed; or benepar's component did not run, so that its extension raises an error
+        return None  # benepar's own extension raises an error if its component did not run
+    try:
+        trees = [penn.read(tree) for tree in given]
+    except InputError:
+        return None
     if not trees or sum(len(penn.leaves(tree)) for tree in trees) != words:
         return None
     inside = [part for tree in trees for part in (tree.children if tree.label in _ROOTS else [tree])]

@@ -46,8 +46,11 @@ def text_rows(value: Any, doc_id: str, meta: dict[str, str]) -> list[Row | Broke
 
 def records_in(rows: Iterable[Row | Broken]) -> int:
     """Return the approximate number of records that rows come from: the messages of a conversation are one record."""
-    later = (isinstance(r, Row) and r.meta.keys() >= {*CHAT_KEYS} and r.meta["turn"] != "1" for r in rows)
-    return sum(not continues for continues in later)
+    return sum(not _continues(row) for row in rows)
+
+
+def _continues(row: Row | Broken) -> bool:
+    return isinstance(row, Row) and all(key in row.meta for key in CHAT_KEYS) and row.meta["turn"] != "1"
 
 
 def _role_and_content(message: Any) -> tuple[str | None, Any]:

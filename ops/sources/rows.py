@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from typing import Literal, NamedTuple
 
@@ -50,9 +50,10 @@ def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
     return Row(text, doc_id, meta)
 
 
-def values_of(row: Row | Broken) -> list[str]:
-    """Return the text of a row and the values of its metadata."""
-    return [row.text, *row.meta.values()] if isinstance(row, Row) else [row.text]
+def values_of(row: Row | Broken, given: Mapping[str, str] | None = None) -> list[str]:
+    """Return the text of a row and the values of its metadata, without those that are `given` to every row."""
+    meta, given = row.meta if isinstance(row, Row) else {}, given or {}
+    return [row.text, *(value for key, value in meta.items() if given.get(key) != value)]
 
 
 def is_valid(text: str) -> bool:

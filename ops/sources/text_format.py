@@ -8,7 +8,7 @@ from itertools import islice
 
 from ops.errors import InputError
 from ops.sources.chat import records_in
-from ops.sources.file_names import compression
+from ops.sources.file_names import compression, folder_keys
 from ops.sources.lines import BrokenStream, expansion, read_head, read_lines
 from ops.sources.rows import Broken, Row, values_of
 from ops.sources.source import Part, Piece, SourceFile
@@ -67,7 +67,8 @@ class TextFormat(FileFormat):
     def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
         """Return the number of bytes of these rows, of which the last may be the rest after damage."""
         if self.around is not None:
-            return float(sum(len(value.encode()) + self.around for row in rows for value in values_of(row)))
+            folders = folder_keys(piece.file)  # their values are in every row, but not in the file
+            return float(sum(len(value.encode()) + self.around for row in rows for value in values_of(row, folders)))
         size = 0
         with suppress(BrokenStream):
             for line in islice(read_lines(piece.file, piece.part.get("first_byte", 0)), self.lines_of(rows)):

@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -148,8 +149,10 @@ def read_lock(store: Store) -> dict[str, Any] | None:
 
 def _place() -> str:
     """Return a text that identifies this machine or container, since process ids are only valid within one."""
-    space = os.readlink("/proc/self/ns/pid") if os.path.exists("/proc/self/ns/pid") else ""
-    return f"{socket.gethostname()} {psutil.boot_time():.0f} {space}"
+    boot, space = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+    # The time of the boot changes with the clock, so it is only used where the system does not number its boots.
+    booted = boot.read_text().strip() if boot.exists() else f"{psutil.boot_time():.0f}"
+    return f"{socket.gethostname()} {booted} {os.readlink(space) if space.exists() else ''}"
 
 
 def _is_here(held: dict[str, Any]) -> bool:
@@ -161,7 +164,10 @@ def _is_gone(held: dict[str, Any]) -> bool:
     if not _is_here(held):
         return False
     pid = int(held["pid"])
-    return pid == os.getpid() or _started(pid) != held.get("started")
+    try:
+        return pid == os.getpid() or _started(pid) != held.get("started")
+    except psutil.AccessDenied:  # another user's process, which may not be looked at, but lives
+        return False
 
 
 def _started(pid: int) -> str:

@@ -37,7 +37,7 @@ print(len(local_copy.open_sentences(Store(sys.argv[1]), "codes", "a" * 64).sent_
 def copies(cache: Path) -> list[str]:
     """The names in the folder of the copies, without the lock."""
     found = (cache / f"neuron-atlas-{os.getuid()}").iterdir()
-    return sorted(p.name for p in found if p.name != ".lock")
+    return sorted(p.name for p in found if not p.name.endswith(".lock"))
 
 
 def test_local_copies_lie_in_a_folder_that_is_the_user_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

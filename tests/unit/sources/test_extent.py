@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.sources.pieces import extent_of, piece_extent, pieces, read_piece
-from ops.sources.source import Piece
+from ops.sources.source import Piece, Reading
 from ops.sources.spec import parse_source
 
 TEXTS = [f"Line {i} has {'some ' * (i % 7)}words." for i in range(400)]
@@ -45,6 +45,19 @@ def test_a_quarter_of_the_rows_is_a_quarter_of_the_piece(tmp_path: Path, suffix:
     assert whole is not None
     assert extent_of(piece, list(islice(read_piece(piece), 100))) / whole == pytest.approx(0.25, abs=0.01)
     assert extent_of(piece, list(read_piece(piece))) == pytest.approx(whole, rel=0.01)
+
+
+@pytest.mark.parametrize(("form", "between"), [("paragraphs", "\n\n"), ("json", "")])
+def test_the_names_of_folders_are_no_part_of_a_file(tmp_path: Path, form: str, between: str) -> None:
+    folder = tmp_path / "language=english" / "topic=politics"
+    folder.mkdir(parents=True)
+    path = folder / ("a.txt" if form == "paragraphs" else "a.json")
+    texts = [f"Line {i} has {'some ' * (i % 7)}words." for i in range(400)]
+    path.write_text(between.join(texts) if between else json.dumps([{"text": text} for text in texts]))
+    (piece,) = pieces(parse_source(str(path), Reading(paragraphs=form == "paragraphs")))
+    whole = piece_extent(piece)
+    assert whole is not None
+    assert extent_of(piece, list(islice(read_piece(piece), 100))) / whole == pytest.approx(0.25, abs=0.02)
 
 
 def test_a_damaged_compressed_file_has_an_extent_and_is_refused_by_who_reads_it(tmp_path: Path) -> None:
