@@ -45,7 +45,7 @@ def digest(folder: Path) -> str:
 def _say_uncached() -> None:
     """Print that nothing is cached, but only once."""
     print(
-        "no folder for compiled code can be written, so every process compiles again, for up to a minute; "
+        "no folder for compiled code can be written, so every process compiles again, for a minute or more; "
         "name one with NUMBA_CACHE_DIR",
         file=sys.stderr,
     )

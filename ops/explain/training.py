@@ -118,8 +118,8 @@ class Lesson:
         """Of the others and then the winners: which are winners, and their documents and folds."""
         parts = (self.others, self.winners)
         winner = np.repeat([False, True], [len(some.places) for some in parts])
-        document, fold = ([getattr(some, name)[some.places] for some in parts] for name in ("document", "fold"))
-        return winner, np.concatenate(document), np.concatenate(fold)
+        document = np.concatenate([some.document[some.places] for some in parts])
+        return winner, document, np.concatenate([some.fold[some.places] for some in parts])
 
     @cached_property
     def by_fold(self) -> tuple[Int64s, Int64s, Int64s]:

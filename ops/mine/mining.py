@@ -1,6 +1,7 @@
 """The data that ranges of neurons are mined from: annotated sentences, kinds of patterns, and sets of sentences."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,6 @@ class Mining:
         kinds: the kinds of patterns to mine, by their names in `patterns/`.
         half: the half of the documents to which each sentence belongs, 0 or 1, `[rows]` int8. Held-out scores are
             learned from one half and tested on the other.
-        held_out: draws the sets that are scored; None if no scores are requested.
     """
 
     def __init__(self, sentences: SentenceStore, neurons: Neurons, options: Mapping[str, Any], seed: int) -> None:
@@ -44,7 +44,11 @@ class Mining:
         )
         self.kinds = pattern_kinds(self.text, options)
         self.half = np.asarray(sentences.fold // HALF)
-        self.held_out = None if options["no_scores"] else HeldOutSets(sentences, seed)
+
+    @cached_property
+    def held_out(self) -> HeldOutSets | None:
+        """What draws the sets that are scored; None if no scores are requested. Only who draws sorts the baseline."""
+        return None if self.options["no_scores"] else HeldOutSets(self.sentences, self.seed)
 
     def winners(self, store: Store, first: int, stop: int) -> WinnerSets:
         """Return the winners of a range of the mined neurons, as read from `topk/`, with ascending rows.

@@ -10,7 +10,7 @@ from ops.arrays import Bools, Int32s, Int64s, Integers
 from ops.forms.annotated import Annotated, Vocabulary
 from ops.forms.clauses import Clauses
 from ops.forms.forms import NAMES, NEED_TAGS, Forms
-from ops.mine.value_counts import ValueCounts, count_in_sets, distinct_values
+from ops.mine.value_counts import ValueCounts, count_in_sets, count_support, distinct_values
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
@@ -45,6 +45,12 @@ class Selection:
         """Return the words of one tag class, a name of `TAG_CLASSES`, in each sentence."""
         words, tags, is_mark = self.items
         return words.where(~is_mark & (self._class_of[tags.items] == TAG_CLASSES.index(name)))
+
+    @property
+    def marks(self) -> Sequences:
+        """The punctuation marks of each sentence, as words."""
+        words, _, is_mark = self.items
+        return words.where(is_mark)
 
     def count_of(self, name: str) -> Int64s:
         """Return how many tags of one tag class each sentence has."""
@@ -162,7 +168,7 @@ class Profiler:
             ),
         ]
         # Punctuation marks are recognised without tags.
-        marks = values_within("punctuation", self.view.word_names, lambda s: s.items[0].where(s.items[2]))
+        marks = values_within("punctuation", self.view.word_names, lambda s: s.marks)
         yield from of_sentences
         if store.has["tags"]:
             yield from of_tags
@@ -191,13 +197,20 @@ class Profiler:
         return Selection(self.view, rows, self._class_of, self._forms)
 
     def count(self, rows: Int64s) -> list[ValueCounts]:
-        """Count every property over these rows as one set, in the order of `properties`."""
+        """Count every property over these rows as one set, in the order of `properties`.
+
+        For a property whose rare values are omitted, documents are ignored.
+        """
         selection = self.select(rows)
         every = Sequences.of_all(len(rows)), np.zeros(len(rows), bool), self.view.store.doc[rows]
-        return [
-            count_in_sets(known.codes(selection), *every, len(known.values), known.every_sentence)
-            for known in self.properties
-        ]
+
+        def counts(known: Property) -> ValueCounts:
+            codes = known.codes(selection)
+            if known.rare_left_out:
+                return count_support(codes, known.every_sentence)
+            return count_in_sets(codes, *every, len(known.values), known.every_sentence)
+
+        return list(map(counts, self.properties))
 
     def sums(self, rows: Int64s) -> dict[str, Sums]:
         """Return the sums over these rows from which means are computed, by name.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,13 @@ from ops.topk.neurons import POLES, neuron_and_pole
 # The columns of the area of each of `SETS` and of the excess, and the names of the ends of their intervals.
 COLUMNS = (("auc", None), ("matched_auc", "matched"), ("random_auc", "random"), ("auc_excess", None))
 MAX_OTHERS = 10_000  # of each half of the documents
+
+
+class HalfScores(NamedTuple):
+    """The area of each set in one half, and the number of winners and others of each neuron and pole, `[n, 2]`."""
+
+    areas: list[LikeArea]
+    sizes: Int64s
 
 
 class RangeTables:
@@ -63,8 +71,8 @@ class RangeTables:
         Each half of a set is scored by what was learned from its other half, and the scores of both are pooled.
         """
         halves = [self.half_scores(candidates, number, drawn, half) for half in range(len(self.halves))]
-        areas = [pooled(both) for both in zip(*(of_half for of_half, _ in halves), strict=True)]
-        sizes = np.sum([of_half for _, of_half in halves], 0).tolist()
+        areas = [pooled(both) for both in zip(*(half.areas for half in halves), strict=True)]
+        sizes = np.sum([half.sizes for half in halves], 0).tolist()
         rows = [dict(zip(("n_winners", "n_baseline"), size, strict=True)) for size in sizes]
         for i, row in enumerate(rows):
             of_sets, excess = intervals(areas[i * len(SETS) : (i + 1) * len(SETS)])
@@ -72,13 +80,8 @@ class RangeTables:
                 row |= interval.columns(*names)
         return schema.table(without_neuron("scores"), rows)
 
-    def half_scores(
-        self, candidates: pa.Table, number: Int64s, drawn: Sequences, half: int
-    ) -> tuple[list[LikeArea], Int64s]:
-        """Score one half of the sets by the patterns and values of the other half.
-
-        Return the area of each set, and the number of winners and others of each neuron and pole, `[n, 2]`.
-        """
+    def half_scores(self, candidates: pa.Table, number: Int64s, drawn: Sequences, half: int) -> HalfScores:
+        """Score one half of the sets by the patterns and values of the other half."""
         mining, floor, learned = self.mining, self.mining.options["min_count"], 1 - half
         sets = mining.drawn_sets(number, drawn.where(mining.half[drawn.items] == learned))
         training = self.halves[learned]
@@ -86,7 +89,7 @@ class RangeTables:
         tested = drawn.where(mining.half[drawn.items] == half)
         others = self.others[half].similar(tested)
         sizes = np.stack([tested.lengths[:: len(SETS)], others.rows.lengths[:: len(SETS)]], 1)
-        return score_sets(classifier, tested, others, mining.sentences.doc), sizes
+        return HalfScores(score_sets(classifier, tested, others, mining.sentences.doc), sizes)
 
     def _others(self, half: int) -> Matcher:
         """Return what finds baseline sentences of one half of the documents to compare winners with."""

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
-from scipy.stats import rankdata
 
 from ops.arrays import Float64s, Int64s
+from ops.shards import spans
 from ops.statistics.interval import Interval, t_quantile, wilson
+
+_UNITS_AT_ONCE = 16  # the arrays of a few units stay in the processor's cache
 
 
 def means_by_document(values: ArrayLike, documents: ArrayLike) -> Float64s:
@@ -104,11 +106,12 @@ def areas_by_document(
     Raises:
         ValueError: a value is NaN.
     """
-    found = linear_areas(higher, lower, documents, documents if lower_documents is None else lower_documents)
-    if found.documents < 2:
-        return np.stack([found.area, *np.full((2, len(found.area)), math.nan)])
-    variance, total, expected = found.variances()
-    return areas_with_ends(found.area, np.sqrt(variance), satterthwaite(total, expected), found.documents)
+    sets = [np.asarray(values) for values in (higher, lower)]
+    if any(np.isnan(values).any() for values in sets):
+        raise ValueError("areas_by_document: a value is NaN")
+    numbers = _numbered(documents, documents if lower_documents is None else lower_documents)
+    blocks = [[values[:, slice(*span)] for values in sets] for span in spans(sets[0].shape[1], _UNITS_AT_ONCE)]
+    return np.hstack([_areas(*block, *numbers) for block in blocks])
 
 
 @dataclass(frozen=True)
@@ -153,22 +156,8 @@ class LinearAreas:
 
 def linear_areas(higher: ArrayLike, lower: ArrayLike, documents: ArrayLike, lower_documents: ArrayLike) -> LinearAreas:
     """Return what `areas_by_document` returns, as far as it is linear in the documents; arguments are the same."""
-    above, below = np.asarray(higher), np.asarray(lower)
-    if np.isnan(above).any() or np.isnan(below).any():
-        raise ValueError("linear_areas: a value is NaN")
     numbers = _numbered(documents, lower_documents)
-    n, m = len(above), len(below)
-    # The share of the other set on the right side of each value; ties count half.
-    ranks = rankdata(np.concatenate([above, below]), axis=0)
-    beaten, beating = (ranks[:n] - rankdata(above, axis=0)) / m, 1 - (ranks[n:] - rankdata(below, axis=0)) / n
-    area = beaten.mean(0)
-    sizes = max(number.max() for number in numbers) + 1
-    shares = _shares(numbers[0], sizes), _shares(numbers[1], sizes)
-    sums = [
-        _sums((won - area) / len(won), number, share)
-        for won, number, share in zip((beaten, beating), numbers, shares, strict=True)
-    ]
-    return LinearAreas(area, (sums[0], sums[1]), shares)
+    return _linear(np.asarray(higher), np.asarray(lower), *numbers)
 
 
 def areas_with_ends(area: Float64s, error: Float64s, freedom: Float64s, documents: int) -> Float64s:
@@ -190,6 +179,49 @@ def areas_with_ends(area: Float64s, error: Float64s, freedom: Float64s, document
 def satterthwaite(total: Float64s, expected: Float64s) -> Float64s:
     """Return the degrees of freedom of areas from the second and third result of `LinearAreas.variances`."""
     return np.divide(total**2, expected, out=np.ones(len(total)), where=expected > 0)
+
+
+def _areas(higher: Float64s, lower: Float64s, numbers: Int64s, lower_numbers: Int64s) -> Float64s:
+    found = _linear(higher, lower, numbers, lower_numbers)
+    if found.documents < 2:
+        return np.stack([found.area, *np.full((2, len(found.area)), math.nan)])
+    variance, total, expected = found.variances()
+    return areas_with_ends(found.area, np.sqrt(variance), satterthwaite(total, expected), found.documents)
+
+
+def _linear(higher: Float64s, lower: Float64s, numbers: Int64s, lower_numbers: Int64s) -> LinearAreas:
+    beaten, beating = _on_the_right_side(higher, lower)
+    area = beaten.mean(0)
+    documents = max(numbers.max(), lower_numbers.max()) + 1
+    shares = _shares(numbers, documents), _shares(lower_numbers, documents)
+    sums = [
+        _sums((won - area) / len(won), number, share)
+        for won, number, share in zip((beaten, beating), (numbers, lower_numbers), shares, strict=True)
+    ]
+    return LinearAreas(area, (sums[0], sums[1]), shares)
+
+
+def _on_the_right_side(higher: Float64s, lower: Float64s) -> tuple[Float64s, Float64s]:
+    """Return the share of the other set below each value of `higher`, and above each of `lower`; ties count half."""
+    values, n, m = np.concatenate([higher, lower]).T, len(higher), len(lower)
+    # One argsort gives all counts: 2,304 units of 10,000 sentences take 1.4 s, and 4.4 s with three rankings by scipy.
+    order = np.argsort(values, axis=1)
+    ascending = np.take_along_axis(values, order, 1)
+    is_new = np.ones(values.shape, bool)
+    is_new[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
+    starts = np.flatnonzero(is_new)
+    stops = np.append(starts[1:], values.size)
+    highers = np.append(0, np.cumsum(order < n))
+    row = np.arange(len(values))[:, None]
+
+    def below(counts: Float64s, of_a_unit: int) -> Float64s:
+        return np.repeat(counts, stops - starts).reshape(values.shape) - of_a_unit * row
+
+    highers_below = below((highers[starts] + highers[stops]) / 2, n)
+    lowers_below = below((starts + stops) / 2, n + m) - highers_below
+    shares = np.empty(values.shape)
+    np.put_along_axis(shares, order, np.where(order < n, lowers_below / m, 1 - highers_below / n), 1)
+    return shares.T[:n], shares.T[n:]
 
 
 def _numbered(*documents: ArrayLike) -> list[Int64s]:

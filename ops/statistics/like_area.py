@@ -70,7 +70,7 @@ def like_area(
     Args:
         winners, others: the values of the winners and of the other sentences, `[n]` and `[m]`.
         first, stop: `others[first[i]:stop[i]]` match winner i, `[n]`; a winner without a match is skipped.
-        documents, other_documents: the document of each winner and of each other sentence, `[n]` and `[m]` int.
+        documents, other_documents: the codes, from 0, of the documents of winners and of others, `[n]` and `[m]` int.
 
     Raises:
         ValueError: a value is NaN.
