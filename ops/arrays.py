@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.floating]  # of any width
 Arrays = npt.NDArray[Any]  # of anything
 
 
-_SPARSE = 16  # values up to this many times their number are marked rather than sorted
+_SPARSE = 8  # values up to this many times their number are marked rather than sorted
 
 
 def numbered(values: Integers) -> tuple[Int64s, Int64s]:
@@ -37,7 +37,9 @@ def numbered(values: Integers) -> tuple[Int64s, Int64s]:
         return distinct.astype(np.int64), place
     is_there = np.zeros(highest + 1, np.bool_)
     is_there[values] = True
-    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
+    distinct, place = np.flatnonzero(is_there), np.empty(highest + 1, np.int64)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place[values]
 
 
 def places_among(values: Int64s, some: Int64s) -> tuple[Int64s, Bools]:

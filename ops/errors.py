@@ -32,6 +32,7 @@ class TerminatedError(KeyboardInterrupt):
 # Characters that are unsafe to print: controls, which begin escape sequences, and overrides of the text direction.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 LINE_LENGTH = 1_000
+_LONG_WORD = re.compile(r"\S{241,}")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EIO, errno.ESTALE)
 
@@ -64,19 +65,27 @@ def one_line(error: BaseException | str, limit: int = 300) -> str:
 
 
 def error_line(error: BaseException | str) -> str:
-    """Return the line that a job prints for an error; a long one is cut in the middle, so that its advice is kept."""
+    """Return the line that a job prints for an error; long words and long lines are cut, so that its advice is kept."""
     text, *command = (
         [error] if isinstance(error, str) else error.args if isinstance(error, InputError) else [str(error)]
     )
     line = one_line(str(text) or type(error).__name__, sys.maxsize)
+    line = _LONG_WORD.sub(lambda found: f"{found[0][:150]}...{found[0][-20:]}", line)
     if len(line) > LINE_LENGTH:
         line = f"{line[: LINE_LENGTH // 2]} ... {line[-LINE_LENGTH // 2 :]}"
     return " ".join([line, *command])
 
 
 def shell_word(text: str) -> str:
-    """Return a text quoted for a shell, with unsafe characters as `visible` spells them."""
-    return shlex.quote(visible(text))
+    """Return a text quoted for a shell; unsafe characters are escaped in the syntax of bash and zsh.
+
+    >>> print(shell_word("a b's"), shell_word("a\\nb"))
+    'a b'"'"'s' $'a\\U0000000ab'
+    """
+    if visible(text) == text:
+        return shlex.quote(text)
+    plain = text.replace("\\", r"\\").replace("'", r"\'")
+    return "$'" + _UNSEEN.sub(lambda found: f"\\U{ord(found[0]):08x}", plain) + "'"
 
 
 def with_article(noun: str) -> str:

@@ -42,9 +42,11 @@ def ablation(config: CompareConfig, run: Run) -> None:
     scoring = run_scoring(scored.identity, placement, config.dtype)
     args = ModelArgs.of(config, stage, facts, scoring, placement)
     chosen = choose(config, args)
+    random = len(chosen.neurons) - len(chosen.random)
+    note = f"{len(chosen.random):,} neurons of {len(chosen.properties):,} properties and {random:,} random ones"
     rows = {TABLE: sum(map(len, chosen.properties.values()))}
     sentences = min(config.ablate_sentences, scored.sampled)
-    stage.complete(ablation_steps(args, stage, chosen, sentences), rows)
+    stage.complete(ablation_steps(args, stage, chosen, sentences), rows, notes=[note])
 
 
 def choose(config: CompareConfig, args: ModelArgs) -> Chosen:

@@ -5,7 +5,7 @@ from itertools import combinations
 import pyarrow as pa
 
 from jobs.compare.job import CompareConfig
-from jobs.compare.parts import begin_part
+from jobs.compare.parts import begin_part, redraw
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.outputs import file_of, read_partials
@@ -13,11 +13,14 @@ from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Step, Steps
 from ops import sampling
+from ops.arrays import Float64s
 from ops.compare.figures import agreement_figure, units_figures
 from ops.compare.layer_agreement import Bases, dimension_rows, rotated_rows
 from ops.compare.scalar_properties import scalar_properties
 from ops.errors import InputError
 from ops.figures.files import save_figures
+from ops.storage.store import Store
+from ops.storage.tables import read_table
 
 # properties of a small run, and those of them that are measured in rotated bases, for --dry-run
 PROPERTIES, ROTATED_PROPERTIES = 150, 10
@@ -25,9 +28,11 @@ PROPERTIES, ROTATED_PROPERTIES = 150, 10
 
 def dimensions(config: CompareConfig, run: Run) -> None:
     """Write compare/dimensions, compare/rotated and their figures, or the missing part of them."""
-    depends_on = config.model_dump(include={"permutations", "rotations", "figure_units"})
+    depends_on = config.model_dump(include={"permutations", "rotations"})
     stage = begin_part("dimensions", config, run, depends_on)
-    if stage is not None:
+    if stage is None:
+        redraw("dimensions", "figure_units", config, run, draw)
+    else:
         widths = Scored.of(run).neurons.widths
         pairs = max(sum(a == b for a, b in combinations(widths, 2)), 1)
         rows = {"compare/dimensions": PROPERTIES * pairs, "compare/rotated": ROTATED_PROPERTIES * pairs}
@@ -49,14 +54,10 @@ def dimension_steps(config: CompareConfig, stage: Stage) -> Steps:
     seed = (config.seed, sampling.PERMUTATIONS)
     rows = dimension_rows(properties, scored.neurons.widths, config.permutations, seed)
     unrotated, *rotated = read_partials(store, step.files)
-    rotated_table = rotated_rows(unrotated, rotated)
     stage.write("compare/dimensions", rows)
-    stage.write("compare/rotated", rotated_table)
-    figures = units_figures(properties, scored.neurons.widths, figure_units(config.figure_units))
-    if rotated_table.num_rows:
-        figures["distances"] = agreement_figure(rotated_table)
-    names = save_figures(store, "compare/figures/dimensions", figures, stage.run.title)
-    return {"rows": rows.num_rows, "properties": len(properties), "figures": names}
+    stage.write("compare/rotated", rotated_rows(unrotated, rotated))
+    figures = draw(config, stage.run, store, properties)
+    return {"rows": rows.num_rows, "properties": len(properties), "figures": figures}
 
 
 class BasisMeasurer(Bases):
@@ -65,6 +66,17 @@ class BasisMeasurer(Bases):
     def __call__(self, item: Item) -> pa.Table:
         """Measure one basis; basis 0 is the model's own."""
         return self.agreement(item["basis"])
+
+
+def draw(config: CompareConfig, run: Run, store: Store, properties: dict[str, Float64s] | None = None) -> list[str]:
+    """Draw the figures from the tables in a store, and return their names."""
+    neurons = Scored.of(run).neurons
+    values = properties or scalar_properties(store, neurons)
+    figures = units_figures(values, neurons.widths, figure_units(config.figure_units))
+    rotated = read_table(store, "compare/rotated")
+    if rotated.num_rows:
+        figures["distances"] = agreement_figure(rotated)
+    return save_figures(store, "compare/figures/dimensions", figures, run.title)
 
 
 def figure_units(text: str) -> tuple[int, int]:

@@ -47,8 +47,10 @@ def diversity(config: CompareConfig, run: Run) -> None:
     scoring = ScoreOptions("hidden", pool, "include", placement.device, config.dtype, placement.threads or 1)
     args = ModelArgs.of(config, stage, facts, scoring, placement)
     layers = len(args.neurons.widths)
+    most = min(config.diversity_sample * (layers + 1), run.shards().sentences)
+    notes = [f"then embed at most {most:,} sentences that were drawn, each once, and cluster them"]
     steps = diversity_steps(args, stage, clusters, config.diversity_sample)
-    stage.complete(steps, {PART: layers * len(clusters)})
+    stage.complete(steps, {PART: layers * len(clusters)}, notes=notes)
 
 
 def diversity_steps(args: ModelArgs, stage: Stage, clusters: tuple[int, ...], sample: int) -> Steps:

@@ -1,7 +1,7 @@
 """The part `groups` of `compare`: which neurons fire together, per layer and overall, and what distinguishes them."""
 
 from jobs.compare.job import CompareConfig
-from jobs.compare.parts import begin_part
+from jobs.compare.parts import begin_part, redraw
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.stage.outputs import TablePart, table_part
@@ -11,14 +11,17 @@ from jobs.stage.step import Made, Step, Steps
 from ops.compare.figures import groups_figure, quality_figure
 from ops.compare.neuron_groups import OF_A_LAYER, OF_ALL, NeuronGroups
 from ops.figures.files import save_figures
+from ops.storage.store import Store
 from ops.storage.tables import read_table
 
 
 def groups(config: CompareConfig, run: Run) -> None:
     """Write the tables of groups and their figures, or the missing part of them."""
-    depends_on = config.model_dump(include={"group_count", "group_sentences", "figure_layer"})
+    depends_on = config.model_dump(include={"group_count", "group_sentences"})
     stage = begin_part("groups", config, run, {**depends_on, "group_range": list(numbers_of(config))})
-    if stage is not None:
+    if stage is None:
+        redraw("groups", "figure_layer", config, run, draw)
+    else:
         scored = Scored.of(run)
         rows = dict.fromkeys(("compare/groups", "compare/joint_groups"), len(scored.neurons))
         stage.complete(group_steps(config, stage, scored), rows)
@@ -38,11 +41,8 @@ def group_steps(config: CompareConfig, stage: Stage, scored: Scored) -> Steps:
             },
         )
     ]  # fmt: skip
-    layer = min(config.figure_layer, len(layers))
-    tables = {name: read_table(stage.store, name) for name in {*OF_A_LAYER, *OF_ALL}}
-    figures = {"maps": groups_figure(tables, layer), "quality": quality_figure(tables["compare/group_quality"])}
-    names = save_figures(stage.store, "compare/figures/groups", figures, stage.run.title)
-    return {"rows": tables["compare/joint_groups"].num_rows, "figures": names}
+    rows = stage.store.dataset("compare/joint_groups").count_rows()
+    return {"rows": rows, "figures": draw(config, stage.run, stage.store)}
 
 
 def numbers_of(config: CompareConfig) -> tuple[int, ...]:
@@ -66,3 +66,11 @@ class LayerGrouper(NeuronGroups):
         """Group the neurons of one layer, or (layer 0) of all layers."""
         tables = self.tables(item["layer"])
         return {output: tables[output.table] for output in group_outputs(item)}
+
+
+def draw(config: CompareConfig, run: Run, store: Store) -> list[str]:
+    """Draw the figures from the tables in a store, and return their names."""
+    layer = min(config.figure_layer, len(Scored.of(run).neurons.widths))
+    tables = {name: read_table(store, name) for name in {*OF_A_LAYER, *OF_ALL}}
+    figures = {"maps": groups_figure(tables, layer), "quality": quality_figure(tables["compare/group_quality"])}
+    return save_figures(store, "compare/figures/groups", figures, run.title)

@@ -1,5 +1,7 @@
-"""Code that the parts of `compare` share: beginning a part, and workers that run a model."""
+"""Code that the parts of `compare` share: beginning a part, workers that run a model, and drawing figures again."""
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.step import Step
 from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts
+from ops.storage.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,3 +47,16 @@ def begin_part(
     """Start or resume a part, whose results also depend on the seed; `begin_stage` explains arguments and result."""
     depends_on = {**depends_on, "seed": config.seed}
     return begin_stage(f"compare/{part}", config, run, depends_on, counted=("rows", "rows"), about=about)
+
+
+def redraw(
+    part: str, option: str, config: CompareConfig, run: Run, draw: Callable[[CompareConfig, Run, Store], list[str]]
+) -> None:
+    """Draw the figures of a finished part again if an option that only they depend on has changed."""
+    entry, value = run.require(f"compare/{part}"), getattr(config, option)
+    if config.dry_run or entry["config"][option] == value:
+        return
+    names = draw(config, run, run.store)
+    entry["config"][option] = value
+    run.add_files(f"compare/{part}", f"compare/figures/{part}", names)
+    print(f"compare/{part}: redrawn with {option} {value}", file=sys.stderr)

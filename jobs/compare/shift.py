@@ -135,7 +135,11 @@ def shift(config: CompareConfig, run: Run, compared: Compared) -> None:
     scored = Scored.of(run)
     scoring = run_scoring(scored.identity, placement, config.dtype)
     args = ModelArgs.of(config, stage, compared.facts, scoring, placement)
-    stage.complete(shift_steps(config, args, stage, compared), {NEURONS: len(scored.neurons)})
+    units = len(scored.neurons)
+    notes = [f"then have both models read at most {config.text_limit * len(compared.text_sets):,} sentences"]
+    if compared.other is not None:
+        notes.append(f"then compare the winners of {units:,} neurons with those of the other run")
+    stage.complete(shift_steps(config, args, stage, compared), {NEURONS: units}, notes=notes)
 
 
 def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: Compared) -> Steps:

@@ -84,12 +84,19 @@ def check_options(config: ExportConfig) -> None:
         if config.format not in formats and getattr(config, name) != ExportConfig.model_fields[name].default:
             flag = name.replace("_", "-")
             raise InputError(f"--{flag}: is an option of --format {' and '.join(formats)}; leave it out")
-    for name, (form, expected) in _FORMS.items():
+    for name in _FORMS:
         value = getattr(config, name)
-        if value != ExportConfig.model_fields[name].default and not re.fullmatch(form, value, re.ASCII):
-            raise InputError(f"--{name.replace('_', '-')} {one_line(value, 60)}: {expected}")
+        if value != ExportConfig.model_fields[name].default:
+            _check_form(name, value)
     if config.private and not config.push:
         raise InputError("--private: requires --push; give that too, or leave it out")
+
+
+def _check_form(name: str, value: str) -> None:
+    form, expected = _FORMS[name]
+    if not re.fullmatch(form, value, re.ASCII):
+        shown = one_line(value, 60) if value else '""'
+        raise InputError(f"--{name.replace('_', '-')} {shown}: {expected}")
 
 
 def dataset_folder(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Export:
@@ -144,6 +151,7 @@ def written(config: ExportConfig, run: Run, terms: list[dict[str, str]]) -> Expo
 def neuronpedia(config: ExportConfig, run: Run, reader: WinnersReader, about: UnitsDescription) -> Neuronpedia:
     """Return the files for Neuronpedia."""
     identifier = config.model_id or model_identifier(run.record["model"]["name"])
+    _check_form("model_id", identifier)
     return Neuronpedia(reader, about, identifier=identifier, name=config.name, creator=config.creator_id)
 
 

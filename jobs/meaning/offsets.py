@@ -17,7 +17,7 @@ from jobs.stage.outputs import Noted, notes_of, read_partial
 from jobs.stage.step import Steps
 from ops import sampling, schema
 from ops.corpus.read_shard import read_shard
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.figures.files import save_figures
 from ops.meaning.analogies import Analogies, AnalogyBootstrap, Judged, judge
 from ops.meaning.figures import PAIRS, analogy_figures, known_pairs, offset_figures
@@ -43,9 +43,10 @@ def compare(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Token
     if job is None:
         return
     spaces = len(space_names(facts.layers))
+    notes = [f"compare at most {counted(words, 'word')} in {spaces} spaces"]
     rows = {NEIGHBOURS: spaces * words * config.neighbours}
     steps = offset_steps(config, words, tokenizer, questions, job)
-    job.stage.complete(steps, rows, {"scored": job.sentences})
+    job.stage.complete(steps, rows, {"scored": job.sentences}, notes)
 
 
 def offset_steps(

@@ -17,7 +17,7 @@ from jobs.stage.outputs import Output, file_of, partial_file, read_partial, read
 from jobs.stage.step import Step, Steps
 from ops import schema
 from ops.arrays import Arrays
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.figures.files import save_figures
 from ops.meaning.drawn_sentences import COLUMNS, MASKED, PAIR, TRANSLATION, Wanted, choose_sentences, draw_from_shard
 from ops.meaning.figures import sentence_figures
@@ -70,8 +70,9 @@ def follow(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokeni
     )  # fmt: skip
     args = SentenceArgs(**vars(job.args), wanted=wanted, mask_rate=config.mask_rate, heads=heads)
     read = READ_OF_A_PAIR * min(wanted.pairs, job.sentences) + min(wanted.masked, job.sentences)
+    notes = [f"then the model reads at most {counted(read, 'sentence')}"]
     steps = sentence_steps(args, bool(config.parts), read, tokenizer, job)
-    job.stage.complete(steps, counts={"scored": read})
+    job.stage.complete(steps, counts={"scored": read}, notes=notes)
 
 
 def language_column(config: MeaningConfig, run: Run) -> str | None:

@@ -74,8 +74,8 @@ class MixingArgs(PassArgs):
     def reader(self, tokenizer: Tokenizer) -> SequenceReader:
         """Return the reader of the sequences for these options."""
         return SequenceReader(
-            tokenizer=tokenizer, device=self.device, token_budget=self.token_budget, pack=self.pack,
-            mask_rate=self.mask_rate, seed=self.seed,
+            tokenizer=tokenizer, token_budget=self.token_budget, pack=self.pack, mask_rate=self.mask_rate,
+            seed=self.seed,
         )  # fmt: skip
 
 

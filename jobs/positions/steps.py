@@ -63,8 +63,9 @@ def positions(config: PositionsConfig, run: Run) -> None:
         "positions/by_position": each * (config.max_tokens or facts.position_limit),
     }
     missing = [*([] if facts.model_type in DECODERS else PERPLEXITIES), *([] if config.label else ["positions/labels"])]
+    notes = [f"each {1 + len(variants)} times: {', '.join((DEFAULT, *variants))}"]
     steps = positions_steps(config, variants, texts, job)
-    job.stage.complete(steps, rows | dict.fromkeys(missing, 0), {"scored": job.sentences})
+    job.stage.complete(steps, rows | dict.fromkeys(missing, 0), {"scored": job.sentences}, notes)
 
 
 def check(config: PositionsConfig, facts: ModelFacts) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from jobs.run_folder.again import command, made_anew
 from jobs.run_folder.publish import check_tables, clear, finished_view, put_in_place, view_of, written
-from jobs.run_folder.run_json import RECORD, check_out, read_record, versions
+from jobs.run_folder.run_json import RECORD, check_out, how_far, read_record, versions
 from jobs.run_folder.stages import PARTIALS, STAGES, TOKENS, stages_after, stages_read
 from ops.clock import utc_now
 from ops.errors import InputError
@@ -118,7 +118,7 @@ class RunReader:
             what = f"{name} is not complete" if entry else f"{STAGES[name].tables[0]}/ is missing"
             how = "give --corpus, or " if name == "ingest" else ""
             progress = entry.get("progress") if entry else None
-            far = f" ({progress['done']:,} of {progress['of']:,} {progress['unit']})" if progress else ""
+            far = f" ({how_far(progress)})" if progress else ""
             raise InputError(
                 f"--out {self.store.uri}: {what}{far}; {how}run", command(self.store.uri, name, self.options_of(name))
             )

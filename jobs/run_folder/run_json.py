@@ -150,6 +150,13 @@ def damage(record: dict[str, Any]) -> str:
     return ""
 
 
+def how_far(progress: dict[str, Any]) -> str:
+    """Return in words how far a stage is, with the advice to wait if a job is running."""
+    text = f"{progress['step']}: {progress['done']:,} of {progress['of']:,} {progress['unit']}"
+    last = progress["last_commit"]
+    return text if last is None else f"{text}, the last at {last}; if a job is running, wait for it"
+
+
 def versions() -> dict[str, str]:
     """Return the versions of this program, of Python and of the libraries that the results depend on."""
     # A checkout states it in pyproject.toml; what is installed may be of another version.

@@ -49,7 +49,7 @@ def _side(name: str, tables: str, reads: str = "ingest", partials: str = "", met
 STAGES: dict[str, StageFacts] = dict(
     (
         _stage("ingest", f"corpus rejects {TOKENS}", reads="", method=2),
-        _stage("topk", "topk topk_by_dataset neurons activations unscored", method=2),
+        _stage("topk", "topk topk_by_dataset neurons activations unscored", method=3),
         _stage("annotate", f"sentences {CODES}", "ingest topk", method=2),
         _stage("mine", "patterns profiles means scores chance", "topk annotate", method=3),
         _stage(

@@ -106,7 +106,7 @@ def _neuron(config: ShowConfig, run: Run) -> Facts:
 def neuron_facts(run: RunFacts, neuron: tuple[int, int], pole: str | None, rows: int | None) -> NeuronFacts:
     """Return the facts of a neuron at a pole (None: the better explained one), with examples.
 
-    `rows` is the number of winners that are not hubs, and of examples of each kind; None for all.
+    `rows` is the number of winners that are not hubs, and of examples; None for all.
     """
     if pole and pole not in run.poles:
         raise InputError(f"--pole {pole}: this run has only the other pole")

@@ -7,15 +7,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 from jobs.engine.item import EngineError
 from jobs.options.command_line import parse
 from jobs.options.configs import Config, CorpusConfig, StageConfig
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, refused
-
-if TYPE_CHECKING:
-    pass
 
 # Errors for links that form a circle, and for a name that is too long.
 _NO_PATH = (errno.ELOOP, errno.ENAMETOOLONG)

@@ -35,7 +35,7 @@ from ops.tokens.winners import first_winners
 LITTLE = 150_000  # fewer rows than this are written in less time than a pool of workers takes to start
 WINNERS = ("peaks", "token_activations")  # the tables of winners
 COUNTED = (
-    "sentences", "winners", "negatives", "tokens", "truncated", "truncated_tokens", "activations_differ",
+    "sentences", "winners", "negatives", "tokens", "truncated", "truncated_tokens", "no_peak", "activations_differ",
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 
 from jobs.engine.item import Item
@@ -245,8 +246,9 @@ class RangeMerger:
         """Merge one range in the order of the shards, so that rounding is always the same; or say which are damaged."""
         sums = RangeSums(item["first"], item["stop"], self.k, self.poles, self.datasets)
         damaged: dict[int, str] = {}
-        shards = side_by_side(partial(self._read, item["range"]), range(self.shards), SHARDS_AHEAD)
-        for shard, read in enumerate(shards):
+        # Two parts are in memory, but many files are opened ahead: on object storage each takes two requests.
+        opened = side_by_side(self._open, range(self.shards))
+        for shard, read in enumerate(side_by_side(partial(self._read, item["range"]), opened, SHARDS_AHEAD)):
             if isinstance(read, str):
                 damaged[shard] = read
             else:
@@ -258,10 +260,19 @@ class RangeMerger:
         tables = sums.tables(self.neurons, edges, self.largest)
         return {range_part(table, item): tables[table] for table in tables_of(self.datasets)}
 
-    def _read(self, part: int, shard: int) -> pa.Table | str:
-        """Return a range's part of a shard's partial file, or the error message if it cannot be read."""
+    def _open(self, shard: int) -> pq.ParquetFile | str:
+        """Return a shard's partial file, or the error message if it cannot be opened."""
         try:
-            with self.store.parquet(shard_file("topk", shard).path) as file:
+            return self.store.parquet(shard_file("topk", shard).path)
+        except DAMAGE as error:
+            return one_line(error, 100)
+
+    def _read(self, part: int, opened: pq.ParquetFile | str) -> pa.Table | str:
+        """Return a range's part of a shard's partial file, or the error message if it cannot be read."""
+        if isinstance(opened, str):
+            return opened
+        try:
+            with opened as file:
                 return file.read_row_group(part, columns=MERGED_COLUMNS)
         except DAMAGE as error:
             return one_line(error, 100)

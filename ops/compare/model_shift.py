@@ -89,16 +89,16 @@ def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
     indices = np.full(len(neurons), np.nan)
     for _, first, stop in parts(len(neurons)):
         own, of_other = (_winners(run, neurons, np.arange(first, stop)) for run in (store, other))
-        indices[first:stop] = jaccards(own, of_other, len(neurons))[first:stop]
+        indices[first:stop] = jaccards(own, of_other, stop - first)
     return indices
 
 
 def _winners(store: Store, neurons: Neurons, numbers: Int64s) -> Int64s:
-    """Return a number for each winner of some neurons: `BEYOND` times its neuron plus one for its sentence and pole."""
+    """Return a number for each winner of a range of neurons, as `jaccards` takes it; the range's first neuron is 0."""
     winners = [np.zeros(0, np.int64)]
     for sets, rows in winner_groups(store, neurons, numbers):
         neuron, pole = neuron_and_pole(sets)
-        winners.append(neuron * BEYOND + set_number(rows["sent_id"].to_numpy(), pole))
+        winners.append((neuron - numbers[0]) * BEYOND + set_number(rows["sent_id"].to_numpy(), pole))
     return np.concatenate(winners)
 
 
@@ -154,8 +154,8 @@ def rank_correlations(a: Floats, b: Floats) -> Float64s:
 def jaccards(own: Int64s, other: Int64s, neurons: int) -> Float64s:
     """Return each neuron's Jaccard index: winners of both runs divided by winners of either, `[neurons]`.
 
-    It is NaN for a neuron without winners. Winners are given by distinct numbers, `BEYOND` times their neuron plus any
-    smaller one that identifies the winner.
+    It is NaN for a neuron without winners. Winners are given by distinct numbers: `BEYOND` times their neuron, from 0,
+    plus any smaller number that identifies the winner.
     """
     several = own, other, np.intersect1d(own, other, assume_unique=True)
     first, second, common = (np.bincount(winners // BEYOND, minlength=neurons) for winners in several)

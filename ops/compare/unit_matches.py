@@ -187,11 +187,13 @@ class Matcher:
             counts, sent_id = read_pole(self.store, self.neurons, pole)
             winners = np.split(sent_id, np.cumsum(counts)[:-1])
             for pole_b in POLES:
+                units = np.flatnonzero((match >= 0) & ((correlation > 0) == (pole == pole_b)))
+                if not counts.any() or not len(units):
+                    continue
                 counts_b, sent_id = read_pole(self.other, self.others, pole_b)
                 if not counts_b.any():
                     continue
                 winners_b = np.split(sent_id, np.cumsum(counts_b)[:-1])
-                units = np.flatnonzero((match >= 0) & ((correlation > 0) == (pole == pole_b)))
                 for unit in units:
                     of_match = winners_b[match[unit]]
                     if self.ids is not None:

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
-from scipy.stats import rankdata
 
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int64s
 from ops.contrast.groups import Contrast
@@ -144,8 +143,10 @@ def training_areas(values: Floats | csr_array, is_a: Bools) -> Float64s:
         columns = values.tocsc()
         blocks = (columns[:, first:stop].toarray() for first, stop in spans(values.shape[1], _UNITS_AT_ONCE))
         return np.concatenate([training_areas(block, is_a) for block in blocks])
-    n_a, n_b = is_a.sum(), (~is_a).sum()
-    return np.asarray((rankdata(values, axis=0)[is_a].sum(0) - n_a * (n_a + 1) / 2) / (n_a * n_b))
+    own, others = (np.sort(np.ascontiguousarray(values[group].T), axis=1) for group in (is_a, ~is_a))
+    # Of each unit, the number of pairs in which the value of the first group is higher or equal, and is higher.
+    pairs = [(b.searchsorted(a, "right").sum(), b.searchsorted(a).sum()) for a, b in zip(own, others, strict=True)]
+    return np.asarray(np.reshape(pairs, (-1, 2)).mean(1) / (own.shape[1] * others.shape[1]))
 
 
 def chosen_scores(values: Matrix, is_a: Bools, fold: Fold) -> tuple[Float64s, float]:

@@ -91,7 +91,7 @@ def read_qwen_scope(asked: Asked, path: Path) -> Converted:
     if not all(isinstance(found.get(name), torch.Tensor) and found[name].is_floating_point() for name in names):
         raise asked.error(f"{path.name} lacks one of the tensors {', '.join(names)}")
     shapes = [tuple(found[name].shape) for name in names]
-    features, width = (*shapes[0], 0, 0)[:2]
+    features, width = shapes[0] if len(shapes[0]) == 2 else (0, 0)
     if shapes != [(features, width), (features,), (width, features), (width,)]:
         raise asked.error(
             f"{path.name} has tensors of the shapes {', '.join(map(str, map(list, shapes)))}; expected W_enc "

@@ -1,6 +1,7 @@
 """Reads a dictionary given as `--dictionary LAYER=PATH`; the format is detected from the content, never the name."""
 
 import importlib.util
+import logging
 import os
 import re
 from collections.abc import Sequence
@@ -142,6 +143,7 @@ def _download(asked: Asked) -> Path:
     """
     import huggingface_hub
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.utils import logging as hub_log
 
     found = _ID.fullmatch(asked.path)
     if found is None:
@@ -150,6 +152,8 @@ def _download(asked: Asked) -> Path:
     wanted = [f"{within}/{file}" if within else file for file in _FILES]
     if is_cross_layer(Path(within)):
         wanted.append(f"{within.rpartition('/')[0]}/config.yaml".lstrip("/"))
+    level = hub_log.get_verbosity()
+    hub_log.set_verbosity(logging.ERROR)  # the error below says that no file fits
     try:
         whole = Path(huggingface_hub.snapshot_download(name, allow_patterns=[*wanted, *([within] if within else [])]))
     except (HFValidationError, RepositoryNotFoundError) as error:
@@ -158,6 +162,8 @@ def _download(asked: Asked) -> Path:
         raise asked.error(
             f"{_NOTHING}, and the Hugging Face hub cannot be reached ({one_line(error.__cause__ or error, 100)})"
         ) from error
+    finally:
+        hub_log.set_verbosity(level)
     if within and not (whole / within).exists():
         raise asked.error(f"the hub's {name} has no dictionary {within}")
     return whole / within if within else whole

@@ -69,9 +69,9 @@ def describe(asked: Asked, folder: Path, program: Program) -> Description:
     if normalization not in _NORMALIZATIONS:
         hint = "fold it into the weights with sae-lens, save the dictionary, and name that one"
         raise asked.error(f"normalize_activations {one_line(str(normalization), 60)} is not computed; {hint}")
-    width, features = check_size(asked, cfg.get("d_in"), cfg.get("d_sae"), f"in {CONFIG}")
+    width, features = check_size(asked, cfg.get("d_in"), cfg.get("d_sae"), f"in {files[0].name}")
     transcodes = architecture in _TRANSCODERS
-    out = check_size(asked, cfg.get("d_out", 768), features, f"in {CONFIG}")[0] if transcodes else width
+    out = check_size(asked, cfg.get("d_out", 768), features, f"in {files[0].name}")[0] if transcodes else width
     k = cfg.get("k", 100) if kind == "topk" else 0
     if kind == "topk" and (not isinstance(k, int) or isinstance(k, bool) or not 0 < k <= features):
         raise asked.error(f"k is {as_json(k)} in {CONFIG}; expected a number from 1 to {features:,}")

@@ -27,6 +27,7 @@ from ops.model.tokenizer import Tokenizer
 
 FOLDER = "latents"
 UNITS_PER_FILE = 4_096
+AT_ONCE = 8_192  # number of sentences that are tokenized together
 LEAST = 1e-5  # activations up to this value count as inactive, as in delphi
 
 
@@ -69,8 +70,11 @@ class Delphi:
     def _sentences(self) -> tuple[Int64s, Int64s, Int64s, Int32s]:
         """The sentences, each one's number of tokens and first token's index, and all tokens, `[rows, context]`."""
         sentences = self.reader.sentences()
-        texts = self.reader.texts(sentences)
-        encoded = [tokens.ids for tokens in self.tokenizer.encode([texts[own] for own in sentences.tolist()])]
+        encoded: list[list[int]] = []
+        for start in range(0, len(sentences), AT_ONCE):  # the tokenizer's own records of a sentence are large
+            own = sentences[start : start + AT_ONCE]
+            texts = self.reader.texts(own)
+            encoded += [tokens.ids for tokens in self.tokenizer.encode([texts[i] for i in own.tolist()])]
         lengths = np.array([len(ids) for ids in encoded], np.int64)
         n_rows = -(-lengths // self.context)
         begins = (np.cumsum(n_rows) - n_rows) * self.context
@@ -79,6 +83,10 @@ class Delphi:
         for begin, ids in zip(begins.tolist(), encoded, strict=True):
             flat[begin : begin + len(ids)] = ids
         return sentences, lengths, begins, tokens
+
+    @cached_property
+    def _vocabulary(self) -> pa.Array:
+        return pa.array(self.tokenizer.vocabulary(), pa.string())
 
     def latents(self, side: Side, first: int, stop: int) -> tuple[Int64s, Float32s]:
         """Return the locations and the activations of a side's units from `first` to `stop` - 1.
@@ -92,9 +100,8 @@ class Delphi:
         sentences, lengths, begins, tokens = self._sentences
         at = np.searchsorted(sentences, winners.sent_id)
         flat = begins[at][winners.row] + winners.place
-        vocabulary = pa.array(self.tokenizer.vocabulary(), pa.string())
         same = np.array_equal(lengths[at], np.diff(winners.offsets))
-        if not same or not vocabulary.take(tokens.reshape(-1)[flat]).equals(winners.tokens):
+        if not same or not self._vocabulary.take(tokens.reshape(-1)[flat]).equals(winners.tokens):
             raise InputError(
                 f"--out {self.out}: token_activations/ has other tokens than the model's tokenizer makes of its "
                 "sentences; put the tokenizer of the run back"

@@ -47,14 +47,14 @@ _NO_DETAILS: Row = {
 
 
 def model_identifier(name: str) -> str:
-    """Return a model's identifier in Neuronpedia: up to 100 lower-case letters, digits, `-` and `_`.
+    """Return a model's identifier in Neuronpedia: lower-case letters, digits, `-` and `_`.
 
     >>> model_identifier("Org/My.Model"), model_identifier("random:sample"), model_identifier("sample")
     ('my-model', 'all-minilm-l6-v2-random', 'all-minilm-l6-v2')
     """
     own = original_name(name)
     own = (SAMPLE_NAME if own == SAMPLE else own).rstrip("/").rpartition("/")[2].lower()
-    return re.sub(r"[^a-z0-9_-]", "-", own)[:93] + ("-random" if name.startswith(RANDOM) else "")
+    return re.sub(r"[^a-z0-9_-]", "-", own) + ("-random" if name.startswith(RANDOM) else "")
 
 
 class Neuronpedia:

@@ -237,6 +237,10 @@ def _ablation(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
         f"({number(by_chance, '.1f')} by chance).",
         f"The same unit of a later layer moves furthest for {own:,} of {len(neurons):,} neurons.",
     ]
+    output = [row for row in found["compare/ablation"] if row["output"] is not None]
+    if output:
+        said = "moves the classifier's output most: total variation {output:.3g} (random: {output_random:.3g})."
+        notes.append(filled(f"{{layer}}:{{unit}} {said}", max(output, key=lambda row: row["output"])))
     yield Listing.of(
         "Neurons set to their mean, those that move later layers most first. moved: how far other neurons of later "
         "layers move on average, in standard deviations. random: the same for random neurons of their layer with a "

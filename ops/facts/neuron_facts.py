@@ -108,8 +108,8 @@ class NeuronFacts:
         `sent_id`, `rank`, `text`, and the `spans` of the characters that match.
         `rows` is the number of winners that are not hubs, and of examples; None for all.
         """
-        some = len(self.findings) if rows is None else rows
-        findings = [row | self._example(row) for row in self.findings[:some]] + self.findings[some:]
+        most = len(self.findings) if rows is None else rows
+        findings = [row | self._example(row) for row in self.findings[:most]] + self.findings[most:]
         matched = [w | {"matches": spans_of_findings(w, self.findings, self.options)} for w in self.winners]
         winners = matched if rows is None else first_without_hubs(matched, rows)
         return replace(self, findings=findings, winners=winners)

@@ -9,6 +9,14 @@ from ops.facts.text import filled, plain
 from ops.forms.forms import NAMES
 
 _PATTERNS = {"word": "Word patterns", "tag": "Part-of-speech patterns", "subtree": "Subtrees"}
+# Titles of properties, whose lists come before those of metadata, which have the name of their key.
+_PROPERTIES = {
+    "dataset": "Data sets", "form": "Forms", "first_word": "First words", "last_word": "Last words",
+    "pronoun": "Pronouns, by person and number", "tense": "Tenses of the first verb", "prefix": "Prefixes",
+    "suffix": "Suffixes", "shape": "Shapes of words", "noun": "Nouns", "verb": "Verbs", "adjective": "Adjectives",
+    "punctuation": "Punctuation marks", "tag": "Tags, by share of the tokens",
+    "tag_class": "Classes of tags, by share of the tokens", "words_per_sentence": "Words per sentence",
+}  # fmt: skip
 _BY_SHARE = ("tag", "tag_class")
 _MODELS = {"winners": ("Literals of its winners", "winners"), "activation": ("Literals of its whole range", "top 10 %")}
 FROM_FEW = "* most of these come from few documents"
@@ -96,11 +104,10 @@ def mined(facts: NeuronFacts, rows: int) -> list[Listing]:
         _counted(title, [p for p in facts.patterns if p["kind"] == kind][:rows], "{pattern}", "{support:,}")
         for kind, title in _PATTERNS.items()
     ]
-    for name in sorted({p["property"] for p in facts.profiles}):
-        own, title = [p for p in facts.profiles if p["property"] == name and p["count"]], plain(name)
-        if name in _BY_SHARE:
-            own, title = sorted(own, key=lambda p: -p["share"]), f"{title}, by share of the tokens"
-        lists.append(_counted(title, own[:rows], "{value}", "{count:,}"))
+    for name in sorted({p["property"] for p in facts.profiles}, key=lambda name: (name not in _PROPERTIES, name)):
+        own = [p for p in facts.profiles if p["property"] == name and p["count"]]
+        own = sorted(own, key=lambda p: -p["share"]) if name in _BY_SHARE else own
+        lists.append(_counted(_PROPERTIES.get(name, name), own[:rows], "{value}", "{count:,}"))
     means = [("Means", "{property:plain}"), ("winners", "{mean:.2f}"), ("corpus", "{baseline_mean:.2f}")]
     return [*lists, Listing.of("", means, facts.means)]
 

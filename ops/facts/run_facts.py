@@ -43,7 +43,8 @@ class RunFacts:
         self.options: Row = self.stages["mine"]["config"]
         topk = self.stages["topk"]
         kept, scored = topk["identity"]["poles"], topk["counts"]["scored"]
-        self.names, self.poles = unit_names(topk), ("top", "bottom") if kept == "both" else (kept,)
+        self.names = unit_names(topk)
+        self.poles: tuple[str, ...] = ("top", "bottom") if kept == "both" else (kept,)
         self.winners: int = min(topk["identity"]["k"], scored)
         self.most_wins = most_wins(self.winners, scored, len(self.units) * len(self.poles))
         self.silent = silent_neurons(self.tables.read("neurons", None, COLUMNS))

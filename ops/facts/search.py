@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ops.errors import InputError, one_line
-from ops.facts.evidence import KINDS, LISTED, NAME, OF_PLACES, Branch, branches, listed_evidence
+from ops.facts.evidence import COMPARED_ALIKE, KINDS, LISTED, NAME, OF_PLACES, Branch, branches, listed_evidence
 from ops.facts.listing import Columns, Listing
 from ops.facts.query import AUDITED, PERSON, PRONOUN, Query
 from ops.facts.rows import Key, Row
@@ -41,7 +41,7 @@ _COLUMNS = "explanation, verdict, margin_low, across, ported, datasets, auc, auc
 # One row for each neuron and pole, with its strongest match: what is exactly the phrase before what contains it.
 _MATCHED = """
 select found.*, {columns} from (
-  select * from ({evidence}) where level is not null and {matches}
+  select * from (select * from ({evidence}) where level is not null {alike}) where {matches}
   qualify row_number() over (partition by layer, unit, pole order by level, g2 desc, kind, found) = 1
 ) as found {known}
 """
@@ -165,7 +165,8 @@ class Searcher:
         heard = "(layer, unit) not in (select (layer, unit) from silent)"
         with self._lock:
             evidence = " union all ".join(branch.sql for branch in self._branches)
-            sql = f"select {columns} from ({evidence}) where {heard} and ({where}) order by all"
+            alike = f"select * from ({evidence}) where {heard} {COMPARED_ALIKE}"
+            sql = f"select {columns} from ({alike}) where {where} order by all"
             return self._connection.sql(sql).to_arrow_table()
 
     def _check(self, query: Query) -> None:
@@ -225,7 +226,10 @@ def statement(query: Query, evidence: list[Branch]) -> tuple[str, dict[str, Any]
         )
         values |= own
     known = _KNOWN.format(limits=" and ".join([*limits, "true"]), order=order)
-    sql = form.format(columns=_COLUMNS, known=known, evidence=matched, matches=" and ".join([*matches, "true"]))
+    matches.append("true")
+    sql = form.format(
+        columns=_COLUMNS, known=known, evidence=matched, alike=COMPARED_ALIKE, matches=" and ".join(matches)
+    )
     return sql, {name: value for name, value in values.items() if f"${name}" in sql}
 
 
@@ -282,7 +286,10 @@ def found_listing(query: Query, rows: list[Row], unit: str) -> Listing:
     """Return the rows that `Searcher.find` returned as a list; its first column is called `unit`, such as `neuron`."""
     total = rows[0]["total"] if rows else 0
     if not rows:
-        return Listing("Nothing was found. Tags and labels have capital letters, such as VBN or NP.")
+        said = "Nothing was found."
+        said += " With weaker limits there may be more." if query.numbers else ""
+        is_name = query.text and query.kind != TEXT
+        return Listing(said + (" Tags and labels have capital letters, such as VBN or NP." if is_name else ""))
     columns, order = (_MATCH, "match") if query.text else (_VERDICT, "verdict")
     if query.kind == TEXT:
         columns, order = _SENTENCE, "sentence"

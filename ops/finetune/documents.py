@@ -88,10 +88,18 @@ def choose_documents(
     chosen = [usable[i] for i in sample]
     counts = Counter(label for _, label in chosen)
     enough = {label for label, n in counts.items() if n >= least}
+    dropped_documents = len(found.labels) - several - len(usable)
     if len(enough) < 2:
+        reasons = (
+            (several, "document", f"of several labels, such as {found.several}"),
+            (dropped_documents, "document", "of a dropped label"),
+            (found.without, "sentence", "without a value"),
+        )
+        excluded = ", ".join(f"{counted(number, noun)} {why}" for number, noun, why in reasons if number)
         raise InputError(
             f"--label {column}: {counted(len(enough), 'label')} ({_some(enough)}) with at least "
-            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}; a classifier needs two labels"
+            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}; "
+            f"{excluded and f'excluded: {excluded}; '}a classifier needs two labels"
         )
     if len(enough) > MOST_LABELS:
         raise InputError(
@@ -101,7 +109,7 @@ def choose_documents(
     kept = {key: label for key, label in chosen if label in enough}
     left_out = {
         "several labels": several,
-        "label dropped": len(found.labels) - several - len(usable),
+        "label dropped": dropped_documents,
         "not sampled": len(usable) - len(chosen),
         "label too rare": len(chosen) - len(kept),
     }
@@ -109,11 +117,10 @@ def choose_documents(
 
 
 def split_sides(labels: Sequence[str], share: float, seed: int) -> list[str]:
-    """Return the side of each document, `train` or `test`; the same share (rounded) of every label is for the test.
+    """Return the side of each document, `train` or `test`.
 
-    A label with at least two documents has at least one document on each side. If a label has only one document, the
-    document is for training.
-
+    `share` (rounded) of the documents of every label are for the test, drawn with `seed`. A label with at least two
+    documents has at least one on each side. If a label has only one document, the document is for training.
     """
     rng = np.random.default_rng([seed, TRAINING_SPLIT])
     sides = np.full(len(labels), TRAIN, object)

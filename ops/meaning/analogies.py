@@ -124,6 +124,19 @@ def judge(space: Space, analogies: Analogies, case: str) -> Judged:
     return Judged(space.name, known, right)
 
 
+class _Resampled(NamedTuple):
+    """The number of pairs, and of questions and right answers, in the sample and in each resample of the pairs.
+
+    Attributes:
+        questions: the number of questions, `[1 + samples]`.
+        right: how many of them are answered correctly in each space, `[spaces, 1 + samples, answers]`.
+    """
+
+    pairs: int
+    questions: Float64s
+    right: Float64s
+
+
 class AnalogyBootstrap:
     """Resamples the pairs of each category with replacement; all spaces use the same resamples.
 
@@ -137,7 +150,7 @@ class AnalogyBootstrap:
         self.judged, self.seed = judged, seed
         self.pairs = {name: _pairs_of(questions, case) for name, questions in analogies.items()}
         self.categories = {ALL: list(self.pairs), **{name: [name] for name in self.pairs}}
-        self._cache: dict[tuple[str, bytes], tuple[int, Float64s, Float64s]] = {}
+        self._cache: dict[tuple[str, bytes], _Resampled] = {}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of `meaning/analogies`."""
@@ -168,18 +181,14 @@ class AnalogyBootstrap:
         """
         for category, names in self.categories.items():
             parts = [self._resampled(name, spaces) for name in names]
-            pairs, questions = sum(part[0] for part in parts), np.sum([part[1] for part in parts], 0)
-            right = np.sum([part[2][spaces] for part in parts], 0)
+            pairs, questions = sum(part.pairs for part in parts), np.sum([part.questions for part in parts], 0)
+            right = np.sum([part.right[spaces] for part in parts], 0)
             for i, (rule, excluded) in enumerate(ANSWERS):
                 row = {"category": category, "rule": rule, "excluded": excluded}
                 yield {**row, "n_known": int(questions[0]), "pairs": pairs}, questions, right[:, :, i]
 
-    def _resampled(self, name: str, spaces: list[int]) -> tuple[int, Float64s, Float64s]:
-        """Resample the pairs of a category's questions that are known in all of these spaces; the result is cached.
-
-        Return the number of pairs, that of questions in the sample and in each resample, `[1 + samples]`, and how many
-        of them are answered correctly in each space, `[spaces, 1 + samples, answers]`.
-        """
+    def _resampled(self, name: str, spaces: list[int]) -> _Resampled:
+        """Resample the pairs of a category's questions that are known in all of these spaces; the result is cached."""
         known = np.logical_and.reduce([self.judged[i].known[name] for i in spaces])
         key = (name, known.tobytes())
         if key not in self._cache:
@@ -194,7 +203,7 @@ class AnalogyBootstrap:
                     weight = np.where(first == second, 1.0, times[start:stop, second]) * times[start:stop, first]
                     questions[start:stop], right[start:stop] = weight.sum(1), weight @ answered
             by_space = right.reshape(len(right), len(self.judged), len(ANSWERS)).transpose(1, 0, 2)
-            self._cache[key] = len(distinct), questions, by_space
+            self._cache[key] = _Resampled(len(distinct), questions, by_space)
         return self._cache[key]
 
 

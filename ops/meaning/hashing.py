@@ -1,4 +1,7 @@
-"""How often neighbours in code share a class, for codes of every method and size: the rows of `meaning/hashing`."""
+"""The drawn sentences with their classes, and the rows of `meaning/hashing`: how often neighbours share a class.
+
+The neighbours are those in the codes of every method and size.
+"""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -77,7 +77,8 @@ class Parts:
         mixing, preserving, residual = (_length(v) for v in (self.mixing, self.preserving, self.residual))
         ratios = [_ratio(mixing, preserving), _ratio(mixing, _length(kept))]
         norms = [mixing, preserving, residual]
-        if self.norm is not None and self.whole is not None:
+        if self.norm is not None:
+            assert self.whole is not None
             variance = self.whole.float().var(-1, correction=0, keepdim=True)
             gain = self.norm.weight.float() * (variance + self.norm.eps).rsqrt()
             centred = (v - v.mean(-1, keepdim=True) for v in (self.mixing, kept, self.residual))

@@ -23,14 +23,13 @@ class SequenceReader:
     """Reads sentences as the sequences that are measured.
 
     Attributes:
-        device, token_budget: the model's device, and the maximum number of tokens of a batch.
+        token_budget: maximum number of tokens of a batch.
         pack: maximum number of tokens of a sequence of consecutive sentences; 0 makes each sentence a sequence.
         mask_rate: the share of the tokens that are replaced by the mask token.
         seed: the seed of the draw of these tokens.
     """
 
     tokenizer: Tokenizer
-    device: str
     token_budget: int
     pack: int
     mask_rate: float

@@ -43,16 +43,13 @@ class Encoder:
             return tokens
         return [Tokens([self.start, *t.ids], [1, *t.added], t.cut) for t in tokens]
 
-    def batches(
-        self, sent_ids: Ids, texts: list[str], budget: int, equal_lengths: bool = False
-    ) -> Iterator[tuple[Ids, TokenBlock]]:
-        """Yield batches of texts of similar length; the batches depend only on the texts, the budget and `lengths`.
+    def batches(self, sent_ids: Ids, texts: list[str], budget: int) -> Iterator[tuple[Ids, TokenBlock]]:
+        """Yield batches of texts of similar length; the batches depend only on the texts and the budget.
 
         Args:
             sent_ids: the ids of the texts, `[texts]`.
-            texts: the texts.
-            budget, equal_lengths: as `length_batches` takes them.
+            budget: as `length_batches` takes it.
         """
         tokens = self(texts)
-        for rows in length_batches(np.array([len(t.ids) for t in tokens], np.int64), budget, equal_lengths):
+        for rows in length_batches(np.array([len(t.ids) for t in tokens], np.int64), budget):
             yield sent_ids[rows], TokenBlock.of([tokens[row] for row in rows])

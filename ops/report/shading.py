@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from ops.facts.rows import Row
 from ops.facts.text import number
 
-MOST = 0.9999  # a larger share of the corpus is nearly all of it
+MOST = 0.9999  # a larger share of the corpus is nearly all of it, and a share that leaves more than this nearly none
 
 
 class Piece(NamedTuple):
@@ -74,12 +74,14 @@ def with_own_winner(pole: Row, facts: Row) -> Row:
 
 
 def _part(share: float) -> str:
-    """Return a share of the corpus in words; only all of it is 100 %.
+    """Return a share of the corpus in words, with a second decimal place below 1 % and above 99 %.
 
-    >>> _part(0.4567), _part(0.99934), _part(0.9999999)
-    ('45.67 % of the corpus', '99.93 % of the corpus', 'nearly all of the corpus')
+    >>> _part(0.4567), _part(0.99934), _part(0.9999999), _part(0.0)
+    ('45.7 % of the corpus', '99.93 % of the corpus', 'nearly all of the corpus', 'nearly none of the corpus')
     """
-    return "nearly all of the corpus" if share > MOST else f"{number(share, '.2f %')} of the corpus"
+    if not 1 - MOST <= share <= MOST:
+        return f"nearly {'all' if share > MOST else 'none'} of the corpus"
+    return f"{number(share, '.1f %' if 0.01 <= share <= 0.99 else '.2f %')} of the corpus"
 
 
 def _shaded(facts: Row, row: Row) -> Row:

@@ -37,7 +37,7 @@ def side_jobs(run: Row) -> list[str]:
 
 
 def figures(run: Row, job: str) -> list[Row]:
-    """Return a side job's figures: `name`, the path in the run, `file`, the path in a site, and `shows`, in words."""
+    """Return a side job's figures: `name`, the path in the run, `file`, the path in a site, and `caption`, in words."""
     named = [file["name"] for files in run["tables"].values() for file in files]
     own = [name for name in named if name.startswith(f"{job}/") and name.endswith(".svg")]
     files = [f"figures/{name.replace('/figures/', '-', 1).replace('/', '-')}" for name in own]

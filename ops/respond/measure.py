@@ -78,14 +78,15 @@ def whole(corpus: Corpus, outer: int, chosen: Int64s) -> dict[str, Any]:
         outer: the number of its units with a tail of at most `OUTER`.
         chosen: the indices of these sentences in the sample, `[sentences]`; without any, what is compared is None.
     """
-    compared = ("outer_q05", "outer_q50", "outer_q95", "share_with_more", "fewest_tokens", "most_tokens")
-    found: dict[str, Any] = {"outer": outer, "reference": len(chosen), **dict.fromkeys(compared)}
-    if len(chosen):
-        outers, lengths = corpus.outers[chosen], corpus.sample.lengths[chosen]
-        ends = int(lengths.min()), int(lengths.max())
-        numbers = (*np.quantile(outers, [0.05, 0.5, 0.95]).tolist(), float((outers > outer).mean()), *ends)
-        found |= dict(zip(compared, numbers, strict=True))
-    return found
+    size, lengths = len(chosen), corpus.sample.lengths[chosen]
+    outers = corpus.outers[chosen] if size else np.zeros(0, np.int64)  # which reads the sample
+    low, median, high = np.quantile(outers, [0.05, 0.5, 0.95]).tolist() if size else (None, None, None)
+    return {
+        "outer": outer, "reference": size, "outer_q05": low, "outer_q50": median, "outer_q95": high,
+        "share_with_more": float((outers > outer).mean()) if size else None,
+        "fewest_tokens": int(lengths.min()) if size else None,
+        "most_tokens": int(lengths.max()) if size else None,
+    }  # fmt: skip
 
 
 def text_tails(corpus: Corpus, values: Float32s, own: Sequence[int]) -> tuple[Float64s, Int32s]:

@@ -25,6 +25,10 @@ DEAD_S = 30.0  # seconds without a heartbeat after which a holder on another mac
 SETTLE_S = 1.0  # seconds after which a job checks whose lock remained, if two jobs could write at the same time
 
 
+class HeldError(InputError):
+    """Raised if a running job holds the lock of a run."""
+
+
 class Lock:
     """A lock that holds a run for one job of this process, with a heartbeat every few seconds, until it is released.
 
@@ -47,7 +51,7 @@ class Lock:
         """Take the lock, if necessary from a dead holder, and keep writing heartbeats.
 
         Raises:
-            InputError: a running job holds the run.
+            HeldError: a running job holds the run.
         """
         dead: str | None = None
         while True:
@@ -57,13 +61,13 @@ class Lock:
                     self._write()
                     break
             if _is_here(held):
-                raise InputError(self._held_by(held))
+                raise HeldError(self._held_by(held))
             dead = self._watch(held)
         if not alone:
             time.sleep(SETTLE_S)
             held = read_lock(self.store)
             if held is not None and held["token"] != self.token:
-                raise InputError(self._held_by(held))
+                raise HeldError(self._held_by(held))
         threading.Thread(target=self._keep, name="atlas-lock", daemon=True).start()
 
     def release(self) -> None:
@@ -87,7 +91,7 @@ class Lock:
             if now is None or now["token"] != held["token"]:
                 return None
             if now["beat"] != held["beat"]:
-                raise InputError(self._held_by(held))
+                raise HeldError(self._held_by(held))
         return str(held["token"])
 
     def _held_by(self, held: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import uuid
 from collections.abc import Callable
 
@@ -37,6 +38,10 @@ class ReadOnlyStore(Store):
         folder = self.root
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
-        if not (os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)):
-            why = os.strerror(errno.EACCES if os.path.isdir(folder) else errno.ENOTDIR)
-            raise InputError(f"--out {self.uri}: cannot be written ({why}); name a writable folder")
+        why = 0 if os.access(folder, os.W_OK | os.X_OK) else errno.EACCES
+        if not os.path.isdir(folder):
+            why = errno.ENOTDIR
+        elif not shutil.disk_usage(folder).total:  # the kernel's virtual folders, such as /proc, cannot be written
+            why = errno.ENOENT
+        if why:
+            raise InputError(f"--out {self.uri}: cannot be written ({os.strerror(why)}); name a writable folder")

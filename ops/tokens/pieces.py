@@ -78,7 +78,7 @@ def measure_piece(
     """Return a piece's winners and hard negatives token by token, and counts of what was read.
 
     `activations_differ` counts what differs from the activation that `topk/` or `examples/` contains. `budget` and
-    `lengths` are the arguments of `length_batches`.
+    `equal_lengths` are the arguments of `length_batches`.
     """
     ids: Ids = piece.sentences["sent_id"].to_numpy()
     winners = place_winners(piece.wanted, ids, neurons)
@@ -91,6 +91,7 @@ def measure_piece(
         "tokens": sum(len(p.strings) for p in piece.placed),
         "truncated": sum(p.tokens.cut > 0 for p in piece.placed),
         "truncated_tokens": sum(p.tokens.cut for p in piece.placed),
+        "no_peak": int((found.peak[won] < 0).sum()),
         "activations_differ": int(beyond(found.difference, winners.activation).sum()),
         "largest_difference": float(found.difference.max()),
     }

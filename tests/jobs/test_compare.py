@@ -209,6 +209,18 @@ def test_parts_done_again_by_two_workers_have_the_same_rows(compare_run: tuple[P
         assert pq.read_table(out / name).equals(pq.read_table(compare_run[0] / name)), name
 
 
+@pytest.mark.slow
+def test_figures_of_other_units_are_drawn_again(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(compare_run[0], out)
+    compare.JOB.run(config(out, part=("dimensions", "groups"), figure_units="0:5", figure_layer=1))
+    for name, same in (("dimensions/units", False), ("dimensions/distances", True), ("groups/maps", False)):
+        path = f"compare/figures/{name}.png"
+        assert ((out / path).read_bytes() == (compare_run[0] / path).read_bytes()) == same
+    Run(str(out)).check_files("compare/dimensions", "compare/groups", footers=True)
+    assert Run(str(out)).require("compare/groups")["config"]["figure_layer"] == 1
+
+
 def test_what_was_found_is_printed_with_its_nulls_on_a_narrow_terminal(
     compare_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +278,8 @@ def test_a_dry_run_says_what_is_missing(
     assert [line for line in said.splitlines() if line in STAGES] == [f"compare/{part}" for part in PARTS]
     assert "bases: 4 of 4 bases" in said
     assert "groups: 3 of 3 layers" in said
+    for note in ("that were drawn, each once, and cluster them\n", "have both models read at most", " random ones\n"):
+        assert note in said
     assert "disk    about 0 kB" not in said
     assert not (small_run[0] / "compare").exists()
     compare.JOB.run(config(compare_run[0], dry_run=True, part=PARTS[:4]))

@@ -100,6 +100,12 @@ EXPECTED = {
     "run": ["ingest", "topk", "annotate", "mine", "explain", "tokens"],
 }
 
+# What the model reads, beside shards and sentences.
+NOTES = {
+    "positions": ["each 5 times: default, none, shuffled, shifted, constant\n"],
+    "meaning": ["then the model reads at most 520 sentences\n", " words in 4 spaces\n"],
+}
+
 
 def test_every_job_that_may_begin_with_sources_is_tried() -> None:
     timed_with_labels = {"finetune"}  # in test_finetune: only a corpus says how many documents have a label
@@ -117,6 +123,8 @@ def test_of_a_new_run_every_stage_is_described_and_nothing_is_made(
     assert not (tmp_path / "run").exists()
     assert said.count("\n  time    ") == said.count("\n  disk    about") == len(EXPECTED[job])
     assert "number 130 sentences in 4 shards of 40" in said  # all of the source was read, and one is a copy
+    for note in NOTES.get(job, ()):
+        assert note in said
     assert re.search(r"^in all: about .*\nfree at .*\nnothing was started", said, re.MULTILINE)
     for stage in EXPECTED[job]:
         assert f" {STAGES[stage].tables[0]}/" in said

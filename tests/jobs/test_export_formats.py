@@ -195,6 +195,14 @@ def change(run: Path, edit: Callable[[dict[str, Any]], object]) -> None:
     (run / "run.json").write_text(json.dumps(record))
 
 
+@pytest.mark.parametrize("name", ["org/" + "x" * 101, "/"])
+def test_a_model_s_name_that_is_no_id_is_refused_where_no_id_is_given(copy: Path, tmp_path: Path, name: str) -> None:
+    change(copy, lambda record: record["model"].update(name=name))
+    with pytest.raises(InputError, match=r'^--model-id ("".*|x+\.\.\.): expected up to 100 letters'):
+        run_export(copy, tmp_path / "to", format="neuronpedia")
+    assert not (tmp_path / "to").exists()
+
+
 def test_a_run_without_tokens_is_refused(copy: Path, tmp_path: Path) -> None:
     change(copy, lambda record: record["stages"].pop("tokens"))
     for form in FORMATS:

@@ -12,6 +12,7 @@ from jobs.report import job as report
 from jobs.report.job import ReportConfig
 from jobs.run_folder.run import Run
 from ops.errors import InputError
+from tests.unit.storage.test_lock import line, start
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +79,25 @@ def test_it_is_made_anew_and_goes_with_what_it_shows(
     anew.finish("mine", {}, 0.0)
     anew.release()
     assert [p.name for p in (copy / "report").iterdir()] == ["mine.txt"]
+
+
+def test_it_is_built_while_another_job_holds_the_run(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    before = (copy / "run.json").read_bytes()
+    with start(copy, 60) as holder:
+        assert line(holder) == "held"
+        report.JOB.run(ReportConfig(out=str(copy), best=0, neurons=("1:5",)))
+        assert "note: another job holds this run: the report shows what is finished" in capsys.readouterr().err
+        assert (copy / "report" / "neurons" / "1-5.html").is_file()
+        assert '"1-5"' in (copy / "report" / "index.html").read_text()
+        assert (copy / "run.json").read_bytes() == before
+        holder.kill()
+    report.JOB.run(ReportConfig(out=str(copy), best=0, neurons=("1:6",)))
+    assert [p.name for p in (copy / "report" / "neurons").iterdir()] == ["1-6.html"]
+    assert capsys.readouterr().err == ""
 
 
 def test_what_is_missing_is_named(out: Path, tmp_path: Path) -> None:

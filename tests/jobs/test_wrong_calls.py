@@ -156,7 +156,7 @@ def test_one_line_and_status_2(command: Command, call: Command, files: Path, tmp
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
 @pytest.mark.parametrize(
-    ("out", "named"), [("foreign", "thesis.tex"), ("good.txt", "good.txt"), ("good.txt/run", "good.txt/run")]
+    ("out", "named"), [("foreign", "thesis.tex"), ("good.txt", "good.txt"), ("/proc/atlas", "/proc/atlas")]
 )
 def test_an_out_that_is_no_folder_for_a_run_is_left_alone(
     call: Command, files: Path, out: str, named: str, dry: tuple[str, ...]

@@ -1,8 +1,11 @@
 """An error is printed as one line with its values truncated, but its advice and its command complete."""
 
 import pickle
+import subprocess
 
-from ops.errors import LINE_LENGTH, InputError, error_line
+import pytest
+
+from ops.errors import LINE_LENGTH, InputError, error_line, shell_word
 
 LONG = "x" * 5_000
 
@@ -30,3 +33,14 @@ def test_a_command_is_never_cut() -> None:
     error = InputError(f"--out {LONG}: is damaged; run", f"atlas topk --out '{LONG}  {LONG}'")
     assert error_line(error).endswith(f" is damaged; run {error.args[1]}")
     assert str(pickle.loads(pickle.dumps(error))) == str(error) == " ".join(error.args)
+
+
+def test_a_long_word_does_not_push_the_advice_out_of_the_line() -> None:
+    advice = "the corpus has no such column; it has " + ", ".join(f"key{number}" for number in range(60))
+    assert error_line(f"--label {'x' * 5_000}: {advice}").endswith(advice)
+
+
+@pytest.mark.parametrize("text", ["plain", "two words", "it's", "tab\there", "a\\tb", "line\nend's \\ \u2028"])
+def test_a_quoted_word_is_the_same_word_for_a_shell(text: str) -> None:
+    command = ["bash", "-c", f"printf %s {shell_word(text)}"]
+    assert subprocess.run(command, capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}).stdout.decode() == text

@@ -1,19 +1,25 @@
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr, t
 
 from ops import schema
+from ops.compare import model_shift
 from ops.compare.model_shift import (
     BEYOND,
     jaccards,
     layer_distances,
     rank_correlations,
     shift_rows,
+    winner_jaccards,
     with_whole,
 )
+from ops.topk.neurons import Neurons, set_number
 
 RNG = np.random.default_rng(0)
 A = [RNG.normal(size=(40, width)).astype(np.float32) for width in (5, 7)]
@@ -69,3 +75,19 @@ def test_jaccards_are_those_of_sets() -> None:
         else:
             assert found[i] == pytest.approx(len(a & b) / len(a | b))
     assert found[2] == 1
+
+
+def test_winners_of_the_last_of_many_neurons_are_those_of_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = (1 << 23) + 2  # the last ones times `BEYOND` are beyond int64
+
+    def groups(run: Any, neurons: Neurons, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Table]]:
+        neuron, pole, sent_id = np.array(run).T
+        yield set_number(neuron, pole), pa.table({"sent_id": sent_id})
+
+    monkeypatch.setattr(model_shift, "parts", lambda neurons: [(0, neurons - 3, neurons)])
+    monkeypatch.setattr(model_shift, "winner_groups", groups)
+    own: Any = [(many - 3, 1, 7), (many - 3, 0, 7), (many - 1, 0, 10**9), (many - 1, 0, 3)]
+    other: Any = [(many - 3, 1, 7), (many - 3, 0, 8), (many - 1, 0, 3), (many - 1, 0, 10**9)]
+    found = winner_jaccards(own, other, Neurons((many,)))
+    np.testing.assert_allclose(found[-3:], [1 / 3, np.nan, 1])
+    assert np.isnan(found[:-3]).all()

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import csc_array
 
+from ops.compare import unit_matches
 from ops.compare.activation_vectors import common_rows
 from ops.compare.unit_matches import Best, LayerUnits, Matcher, other_ids, universal_rows
 from ops.sampling import random_rotation
@@ -154,11 +155,16 @@ def test_sentences_are_the_same_by_their_text_where_they_are_numbered_differentl
     assert all(0 < row["overlap"] <= 1 for row in found)
 
 
-def test_features_have_no_rotated_null_and_one_pole(tmp_path: Path) -> None:
+def test_features_have_no_rotated_null_and_one_pole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = values()
     store, other = run_of(tmp_path / "a", own), run_of(tmp_path / "b", own, tops_alone=True)
     rows = matches(store, other, rotated=False)
     assert all(row["rotated"] is row["excess"] is None and row["overlap"] == 1 for row in rows)
+    reads: list[Store] = []
+    read_pole = unit_matches.read_pole
+    monkeypatch.setattr(unit_matches, "read_pole", lambda run, *args: reads.append(run) or read_pole(run, *args))
+    assert matches(other, store, rotated=False) == rows
+    assert reads.count(store) == 1, "what the run itself lacks is not read of the other run"
     table = pa.Table.from_pylist(rows, schema("compare/matches"))
     universal = universal_rows(table).to_pylist()
     assert {(row["share"], row["rotated"], row["correlated"]) for row in universal} == {(None, None, 1.0)}

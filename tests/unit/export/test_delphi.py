@@ -44,6 +44,7 @@ def test_the_cache_has_each_active_token_of_each_winner(
     tables: SmallTables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, context: int, added: bool
 ) -> None:
     monkeypatch.setattr(delphi, "UNITS_PER_FILE", 128)
+    monkeypatch.setattr(delphi, "AT_ONCE", 2)
     written(made(tables, context, added=added), tmp_path)
     ids = {i: tokens.ids for i, tokens in enumerate(tables.tokenizer.encode(list(TEXTS))) if i != LOSER}
     rows = [ids[i][at : at + context] for i in ids for at in range(0, len(ids[i]), context)]

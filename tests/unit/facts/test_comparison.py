@@ -15,7 +15,7 @@ def rotated(name: str, a: int, b: int, own: float, mean: float, high: float) -> 
 def ablated(unit: int, moved: float | None, own: float | None, p: float | None = 0.025) -> dict[str, Any]:
     row = {"layer": 1, "unit": unit, "property": "neurons:std", "moved": moved, "random": 0.125, "random_high": 0.25}
     row |= {"n_random": 39, "p_value": p, "own_moved": own, "layer_b": 2, "unit_b": 9, "moved_b": 0.5}
-    return row | {"output": None}
+    return row | {"output": None, "output_random": None}
 
 
 def compared(measure: str, share: float, low: float, high: float, layer: int | None = None) -> dict[str, Any]:
@@ -98,6 +98,10 @@ def test_each_finding_is_shown_next_to_its_null() -> None:
         "mean Jaccard index 0.250",
     ):
         assert counted in said
+    assert "classifier" not in said
+    rows = [ablated(unit, None, None) | {"output": unit / 8, "output_random": 0.0625} for unit in (1, 2)]
+    said = " ".join(lines({"compare/ablation": [*FOUND["compare/ablation"], *rows]}, 200))
+    assert "1:2 moves the classifier's output most: total variation 0.25 (random: 0.0625)." in said
 
 
 def test_the_scores_of_two_runs_come_first_and_are_called_what_they_are() -> None:

@@ -218,6 +218,21 @@ def test_typical_items_are_evidence_by_the_g2_of_winners_against_the_expected_nu
         assert [(row["unit"], row["level"]) for row in own.find(parse_query(written))] == [(2, level)], written
 
 
+def test_what_is_found_in_comparison_with_the_corpus_is_ranked_by_it_alone() -> None:
+    """Unit 1:0 has *end* by both comparisons; what is typical of it has the higher G2, but is not what others have."""
+    entry = {"kind": "word", "pattern": "end", "words": ["end"], "winners": 60, "expected": 0.5, "q": 0.001}
+    typical = [entry, entry | {"pattern": "start", "words": ["start"]}]
+    own = searcher(
+        explanations=[EXPLAINED[0] | {"typical": typical}, *(row | {"typical": []} for row in EXPLAINED[1:])]
+    )
+    (row,) = (row for row in own.find(parse_query("end")) if (row["layer"], row["unit"]) == (1, 0))
+    assert (row["g2"], row["lift"]) == (12.0, 2.0)
+    (row,) = own.find(parse_query("start"))
+    assert row["lift"] == 120.0
+    ends = own.index("layer, unit, text, g2", "text in ('end', 'start') and unit = 0 and layer = 1").to_pylist()
+    assert [(row["text"], row["g2"] > 100) for row in ends] == [("end", False), ("start", True)]
+
+
 def test_a_class_of_words_has_the_g2_of_its_shares() -> None:
     (row,) = SEARCHER.find(parse_query("lesson"))
     assert row["g2"] == round(float(measures(50, 100, 100, 1_000).g2[0]), 1)
@@ -368,6 +383,21 @@ def test_what_was_found_is_listed(written: str, titles: tuple[str, ...], cell: s
     assert listing.titles[: len(titles)] == titles or listing.titles[-1] == "explanation"
     assert any(cell in cells for cells in listing.rows)
     assert found_listing(query, [], "neuron").rows == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "hints"),
+    [
+        ("vbn", ["capital letters"]),
+        ("vbn lift:>9", ["weaker limits", "capital letters"]),
+        ("verdict:rule score:>0.999", ["weaker limits"]),
+        ("verdict:rule", []),
+        ("text: qqq", []),
+    ],
+)
+def test_where_nothing_is_found_the_hints_are_those_that_may_help(written: str, hints: list[str]) -> None:
+    said = found_listing(parse_query(written), [], "neuron").about
+    assert [hint for hint in ("weaker limits", "capital letters") if hint in said] == hints
 
 
 def test_kinds_and_verdicts_can_be_typed() -> None:

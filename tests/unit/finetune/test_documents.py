@@ -59,7 +59,8 @@ def test_labels_that_nothing_can_be_learnt_from_are_refused() -> None:
         (
             mixed,
             ("x",),
-            r"--label topic: 0 labels \(none\) .*among 2 documents; ",
+            r"--label topic: 0 labels \(none\) .*among 2 documents; excluded: 2 documents of several labels, such as g "
+            r"\(c, b\), 1 document of a dropped label, 1 sentence without a value; a classifier needs two labels",
         ),
         ({"d": ["a", None, "b"], "e": ["b", "a"]}, (), r"--label topic: all 2 documents .*, such as e \(b, a\)"),
         ({"d": ["a"], "e": ["a"]}, ("b",), "--drop-label b: no document has this value of topic; it has a"),

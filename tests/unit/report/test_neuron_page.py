@@ -161,6 +161,19 @@ def test_a_finding_says_its_counts_where_the_corpus_has_none_and_peaks_of_few_wi
     assert "They peak at" not in page(tables, sentences), "two winners are too few"
 
 
+def test_the_verdict_has_its_margin_and_its_best_literal_where_they_are_known() -> None:
+    tables, sentences = neuron_tables()
+    (row,) = tables["explanations"]
+    ends = {"margin": 0.01, "margin_low": 0.002, "margin_high": 0.018}
+    said = r"<p>Verdict: \w+\. Held-out F1 0\.500 vs [^<]*?({})\.</p>"
+    for own, end in (
+        ({}, r"; 0\.375 above the highest control; its best literal alone has 0\.250"),
+        (ends | {"single_f1": None}, r"; 0\.010 \(0\.002 to 0\.018\) above the highest control"),
+        ({"margin": None, "single_f1": None}, r"0\.125"),
+    ):
+        assert re.search(said.format(end), page({**tables, "explanations": [{**row, **own}]}, sentences))
+
+
 def test_a_long_start_before_the_peak_is_folded_but_there() -> None:
     tables, sentences = neuron_tables()
     words = ["word"] * 60

@@ -249,8 +249,8 @@ def test_everything_is_listed_where_it_was_asked_for() -> None:
     lines = shown(patterns=patterns, profiles=profiles, everything=True)
     lines = lines[lines.index("Everything that was mined and counted, sorted by G2") + 1 : -4]
     titles = [text.split("  ")[0] for text in lines if text and not text.startswith(" ")]
-    assert titles[:5] == ["Word patterns", "Part-of-speech patterns", "Subtrees", "author", "dataset"]
-    assert titles[5:] == ["noun", "tag, by share of the tokens", "Means"]
+    assert titles[:5] == ["Word patterns", "Part-of-speech patterns", "Subtrees", "Data sets", "Nouns"]
+    assert titles[5:] == ["Tags, by share of the tokens", "author", "Means"]
     assert line(lines, "word p").split() == ["word", "p", "7", "0.500", "-", "-", "0.0", "-", "2"]
     assert lines.index(line(lines, "DT")) < lines.index(line(lines, "NN"))
     assert not any("XX" in text for text in lines)

@@ -46,9 +46,9 @@ def test_asking_whether_it_could_be_written_changes_nothing(tmp_path: Path) -> N
 
 def test_a_folder_that_cannot_be_made_is_refused_as_the_other_store_does(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    name = str(tmp_path / "file" / "run")
-    with pytest.raises(InputError) as real, Store(name).first_write():
-        pass
-    with pytest.raises(InputError) as planned:
-        ReadOnlyStore(name).check_writable()
-    assert str(planned.value) == str(real.value)
+    for name in ("/proc/atlas", "/proc/atlas/deeper", str(tmp_path / "file" / "run")):
+        with pytest.raises(InputError) as real, Store(name).first_write():
+            pass
+        with pytest.raises(InputError) as planned:
+            ReadOnlyStore(name).check_writable()
+        assert str(planned.value) == str(real.value)
