@@ -23,23 +23,23 @@ Arrays = npt.NDArray[Any]  # of anything
 _SPARSE = 8  # values up to this many times their number are marked rather than sorted
 
 
-def numbered(values: Integers) -> tuple[Int64s, Int64s]:
+def distinct(values: Integers) -> tuple[Int64s, Int64s]:
     """Return the distinct values, none below 0, ascending, and the place of each value among them.
 
     It is `np.unique` without its sort where values are dense, as rows and documents of many sets are.
 
-    >>> [found.tolist() for found in numbered(np.array([7, 3, 7]))]
+    >>> [part.tolist() for part in distinct(np.array([7, 3, 7]))]
     [[3, 7], [1, 0, 1]]
     """
     highest = int(values.max(initial=-1))
     if highest >= _SPARSE * len(values):
-        distinct, place = np.unique(values, return_inverse=True)
-        return distinct.astype(np.int64), place
+        found, place = np.unique(values, return_inverse=True)
+        return found.astype(np.int64), place
     is_there = np.zeros(highest + 1, np.bool_)
     is_there[values] = True
-    distinct, place = np.flatnonzero(is_there), np.empty(highest + 1, np.int64)
-    place[distinct] = np.arange(len(distinct))
-    return distinct, place[values]
+    found, place = np.flatnonzero(is_there), np.empty(highest + 1, np.int64)
+    place[found] = np.arange(len(found))
+    return found, place[values]
 
 
 def places_among(values: Int64s, some: Int64s) -> tuple[Int64s, Bools]:

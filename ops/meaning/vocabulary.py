@@ -183,8 +183,9 @@ class ContextCounter:
     def _count_chunk(self, texts: list[str]) -> pa.Table:
         words, columns = numbered(words_and_ends(texts, self.case), self.numbers), len(self.vocabulary.columns)
         sentence = np.cumsum(words == SENTENCE_END)
+        # Other words, and the ends of sentences, are negative and take the last entry.
         rows, contexts = (
-            np.where(words >= 0, numbers[words], -1).astype(np.int64)
+            np.append(numbers, -1)[np.maximum(words, -1)].astype(np.int64)
             for numbers in (self.vocabulary.row, self.vocabulary.column)
         )
         keys = [np.zeros(0, np.int64)]

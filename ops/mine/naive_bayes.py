@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float64s, Int32s, Int64s, Integers, numbered
+from ops.arrays import Float64s, Int32s, Int64s, Integers, distinct
 from ops.compiled import compiled
 from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import from_keys, to_keys
@@ -143,7 +143,7 @@ def score_sets(classifier: NaiveBayes, held_out: Sequences, others: LikeRows, do
         sides = []
         for sets in (held_out, others.rows):
             some = sets.take(np.arange(start, stop))
-            rows, items = numbered(some.items)
+            rows, items = distinct(some.items)
             wanted = Sequences(items.astype(np.int32), some.offsets)
             columns = classifier.evidence(start, rows, wanted), np.asarray(documents)[some.items]
             sides += [np.split(column, some.offsets[1:-1]) for column in columns]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ops.arrays import Bools, Int32s, Int64s, UInt8s, numbered
+from ops.arrays import Bools, Int32s, Int64s, UInt8s, distinct
 from ops.patterns.mined import FIRST_HALF, MARK
 from ops.patterns.sequences import Sequences
 from ops.sentences.folds import HALF
@@ -38,7 +38,7 @@ class SentenceSets:
     @classmethod
     def gather(cls, number: Int64s, sets: Sequences, store: SentenceStore) -> Self:
         """Return sets that are given as rows of the store, ascending in each."""
-        rows, places = numbered(sets.items)
+        rows, places = distinct(sets.items)
         members = Sequences(places.astype(np.int32), sets.offsets)
         baseline, first_half = np.asarray(store.baseline[rows], bool), np.asarray(store.fold[rows] < HALF)
         documents = np.asarray(store.doc[rows], np.int32)
@@ -75,7 +75,7 @@ class SentenceSets:
     def take(self, which: Int64s) -> Self:
         """Return some of the sets (indices, ascending)."""
         members = self.members.take(which)
-        used, places = numbered(members.items)
+        used, places = distinct(members.items)
         members = Sequences(places.astype(np.int32), members.offsets)
         of_each = self.in_baseline[used], self.in_first_half[used], self.documents[used]
         return type(self)(self.number[which], self.rows[used], members, *of_each)

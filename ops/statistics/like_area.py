@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from ops.arrays import Float64s, Int64s, Integers, numbered
+from ops.arrays import Float64s, Int64s, Integers, distinct
 from ops.statistics.interval import UNDEFINED, Interval, t_quantile, wilson
 from ops.statistics.ratio import LEAST_DOCUMENTS, Ratio
 
@@ -86,7 +86,7 @@ def like_area(
         return LikeArea(math.nan, np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     auc, gain, other_gain = _gains(winners[own], others, first[own].astype(np.int64), stop[own].astype(np.int64))
     both = np.concatenate([np.asarray(documents)[own], other_documents]).astype(np.int64)
-    names, place = numbered(both)
+    names, place = distinct(both)
     return LikeArea(
         float(auc),
         names,

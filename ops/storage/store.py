@@ -197,9 +197,12 @@ class Store:
 
     def parquet_of_any_table(self, name: str) -> pq.ParquetFile:
         """Open a Parquet file whose footer the caller checks; otherwise as `parquet`."""
-        return pq.ParquetFile(
-            self.path(name), filesystem=self.filesystem, page_checksum_verification=True, pre_buffer=not self.local
-        )
+        try:
+            return pq.ParquetFile(
+                self.path(name), filesystem=self.filesystem, page_checksum_verification=True, pre_buffer=not self.local
+            )
+        except UnicodeDecodeError as error:
+            raise pa.ArrowInvalid(f"{name}: its footer names a column that is not UTF-8") from error
 
     def parquet(self, name: str) -> pq.ParquetFile:
         """Open a Parquet file for reading by row groups, with its checksums verified; close it, or use a `with`.

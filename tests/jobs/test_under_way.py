@@ -44,7 +44,8 @@ def test_the_record_says_how_far_a_stage_is_and_forgets_it_at_the_end(tmp_path: 
     assert seen["rate"] > 0
     assert datetime.now(UTC) - datetime.fromisoformat(seen["last_commit"]) < timedelta(minutes=2)
 
-    with pytest.raises(InputError, match=r"ingest is not complete \(ingest: 2 of 3 pieces, the last at .*; if a job is running, wait for it\)"):
+    said = r"ingest is not complete \(ingest: 2 of 3 pieces, the last at .*; if a job is running, wait for it\)"
+    with pytest.raises(InputError, match=said):
         Run(str(tmp_path)).require("ingest")
     stage.finish({})
     assert "progress" not in Run(str(tmp_path)).require("ingest")

@@ -65,6 +65,12 @@ def test_a_word_too_rare_for_a_row_keeps_its_place_and_may_be_a_context() -> Non
     assert (again.rows, again.columns) == (vocabulary.rows, vocabulary.columns) == (["a", "b"], ["b", "x"])
 
 
+def test_a_vocabulary_of_one_word_has_no_pair_across_sentences() -> None:
+    vocabulary, counts = count(["a b a", "a"], 2, 3, ["a"])
+    assert vocabulary.words == ["a"]
+    assert by_words(vocabulary, counts) == {("a", "a"): 2}
+
+
 def test_the_most_frequent_content_words_are_the_contexts_and_what_cannot_be_counted_is_refused() -> None:
     counts = count_words(["the the The cat dog dog I 7 ox ox ape"], "keep")
     assert choose(counts, 1, 3).columns == ["ape", "dog", "ox"]

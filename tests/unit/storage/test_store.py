@@ -165,3 +165,11 @@ def test_names_that_are_no_utf_8_and_links_that_lead_nowhere_or_round_are_listed
     assert set(found) == {f"topk/{odd}", "topk/nowhere", "topk/part-0.parquet"}
     assert store.walk("topk") == found
     assert found["topk/part-0.parquet"] == 3
+
+
+def test_a_footer_whose_names_are_damaged_is_a_damaged_file(store: Store) -> None:
+    store.commit("damaged.parquet", lambda path: pq.write_table(pa.table({"wanted": [1]}), path))
+    path = Path(store.path("damaged.parquet"))
+    path.write_bytes(path.read_bytes().replace(b"wanted", b"wan\xffed"))
+    with pytest.raises((OSError, pa.ArrowException)):
+        store.parquet("damaged.parquet")
