@@ -84,13 +84,13 @@ def named(literal: Literal) -> Row:
 def shares(found: Folded, candidate: int, negated: bool, chosen: Bools) -> Row:
     """Return the shares of winners and of other sentences for which a candidate holds as stated.
 
-    They are counted in the test folds of the cards that chose it, or in all folds if none did, among the sentences for
-    which it is known.
+    They are counted in the test folds of the cards that chose it, or in all folds if these have no winner, among the
+    sentences for which it is known.
     """
-    own = chosen if chosen.any() else np.ones_like(chosen)
     of_winners, of_others, sizes = found.lesson.by_fold
     known = found.lesson.candidates.known[candidate]
     every = sizes if known < 0 else np.stack((of_winners[:, known], of_others[:, known]), 1)
+    own = chosen if every[chosen, 0].any() else np.ones_like(chosen)
     having = np.array([of_winners[own, candidate].sum(), of_others[own, candidate].sum()], np.float64)
     total = every[own].sum(0)
     having = total - having if negated else having

@@ -135,6 +135,16 @@ def test_of_unknown_values_nothing_is_counted() -> None:
         assert sorted(found.holding(literal, negated)) == np.flatnonzero(wins & key & holds).tolist()
 
 
+def test_shares_are_those_of_all_folds_where_the_folds_that_chose_a_literal_have_no_winner() -> None:
+    world = World(1)
+    winners = np.flatnonzero(world.has[:, 10] & (world.fold != 3))[:60]
+    found = world.explainer().fold(winners)
+    place = int(np.flatnonzero(found.which == 10)[0])
+    every, only = np.ones(FOLDS, np.bool_), np.arange(FOLDS) == 3
+    assert shares(found, place, False, only) == shares(found, place, False, every)
+    assert shares(found, place, False, only)["share"] == 1.0
+
+
 def test_votes_and_stability_count_near_copies() -> None:
     """Literals 10 and 11 are one finding: whichever of them a fold chose, the plainer is published."""
     world = World(2)
