@@ -24,6 +24,7 @@ from ops.errors import InputError
 from ops.export.places import module_name
 from ops.export.winners import Side, WinnersReader
 from ops.model.tokenizer import Tokenizer
+from ops.shards import spans
 
 FOLDER = "latents"
 UNITS_PER_FILE = 4_096
@@ -71,8 +72,8 @@ class Delphi:
         """The sentences, each one's number of tokens and first token's index, and all tokens, `[rows, context]`."""
         sentences = self.reader.sentences()
         encoded: list[list[int]] = []
-        for start in range(0, len(sentences), AT_ONCE):  # the tokenizer's own records of a sentence are large
-            own = sentences[start : start + AT_ONCE]
+        for start, stop in spans(len(sentences), AT_ONCE):  # the tokenizer's own records of a sentence are large
+            own = sentences[start:stop]
             texts = self.reader.texts(own)
             encoded += [tokens.ids for tokens in self.tokenizer.encode([texts[i] for i in own.tolist()])]
         lengths = np.array([len(ids) for ids in encoded], np.int64)

@@ -39,11 +39,11 @@ where (layer, unit) not in (select (layer, unit) from silent) and {{limits}} ord
 """
 _COLUMNS = "explanation, verdict, margin_low, across, ported, datasets, auc, auc_excess, count(*) over () as total"
 # One row for each neuron and pole, with its strongest match: what is exactly the phrase before what contains it.
-_MATCHED = """
-select found.*, {columns} from (
-  select * from (select * from ({evidence}) where level is not null {alike}) where {matches}
+_MATCHED = f"""
+select found.*, {{columns}} from (
+  select * from (select * from ({{evidence}}) where level is not null {COMPARED_ALIKE}) where {{matches}}
   qualify row_number() over (partition by layer, unit, pole order by level, g2 desc, kind, found) = 1
-) as found {known}
+) as found {{known}}
 """
 _LISTED = """
 select layer, unit, pole, {columns} from (
@@ -226,10 +226,7 @@ def statement(query: Query, evidence: list[Branch]) -> tuple[str, dict[str, Any]
         )
         values |= own
     known = _KNOWN.format(limits=" and ".join([*limits, "true"]), order=order)
-    matches.append("true")
-    sql = form.format(
-        columns=_COLUMNS, known=known, evidence=matched, alike=COMPARED_ALIKE, matches=" and ".join(matches)
-    )
+    sql = form.format(columns=_COLUMNS, known=known, evidence=matched, matches=" and ".join([*matches, "true"]))
     return sql, {name: value for name, value in values.items() if f"${name}" in sql}
 
 

@@ -107,8 +107,6 @@ def areas_by_document(
         ValueError: a value is NaN.
     """
     sets = [np.asarray(values) for values in (higher, lower)]
-    if any(np.isnan(values).any() for values in sets):
-        raise ValueError("areas_by_document: a value is NaN")
     numbers = _numbered(documents, documents if lower_documents is None else lower_documents)
     blocks = [[values[:, slice(*span)] for values in sets] for span in spans(sets[0].shape[1], _UNITS_AT_ONCE)]
     return np.hstack([_areas(*block, *numbers) for block in blocks])
@@ -190,6 +188,8 @@ def _areas(higher: Float64s, lower: Float64s, numbers: Int64s, lower_numbers: In
 
 
 def _linear(higher: Float64s, lower: Float64s, numbers: Int64s, lower_numbers: Int64s) -> LinearAreas:
+    if np.isnan(higher).any() or np.isnan(lower).any():
+        raise ValueError("areas by document: a value is NaN")
     beaten, beating = _on_the_right_side(higher, lower)
     area = beaten.mean(0)
     documents = max(numbers.max(), lower_numbers.max()) + 1

@@ -63,7 +63,7 @@ class OpenTables:
         """
         wanted, found = np.array(sorted(keys), np.int64), self.dataset(table)
         parts = []
-        for file in self._index(table, key):
+        for file in self._index(table, key, found):
             # A group may contain wanted keys if more of them are at most its last key than are below its first key.
             until, before = np.searchsorted(wanted, file.last, "right"), np.searchsorted(wanted, file.first)
             groups = np.flatnonzero(until > before)
@@ -73,9 +73,8 @@ class OpenTables:
         rows: list[dict[str, Any]] = some.to_table(columns, pc.field(key).isin(pa.array(wanted))).to_pylist()
         return rows
 
-    def _index(self, table: str, key: str) -> list[KeyIndex]:
-        fragments = self.dataset(table).get_fragments()
+    def _index(self, table: str, key: str, opened: ds.Dataset) -> list[KeyIndex]:
         with self._lock:
             if table not in self._indices:
-                self._indices[table] = list(side_by_side(partial(KeyIndex.of, key=key), fragments))
+                self._indices[table] = list(side_by_side(partial(KeyIndex.of, key=key), opened.get_fragments()))
             return self._indices[table]
