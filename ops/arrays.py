@@ -42,6 +42,22 @@ def distinct(values: Integers) -> tuple[Int64s, Int64s]:
     return found, place[values]
 
 
+def begins_group(*columns: Arrays) -> Bools:
+    """Return which entries differ in a column from the entry before them, and so are the first of their group, `[n]`.
+
+    Args:
+        columns: the columns of n entries, of which those of a group are adjacent.
+
+    >>> begins_group(np.array([3, 3, 5, 5]), np.array([1, 1, 1, 2])).tolist()
+    [True, False, True, True]
+    """
+    first = np.zeros(len(columns[0]), np.bool_)
+    first[:1] = True
+    for column in columns:
+        first[1:] |= column[1:] != column[:-1]
+    return first
+
+
 def places_among(values: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
     """Return the indices of `some` values in `values`, which ascend, and which of them are found, `[some]`.
 

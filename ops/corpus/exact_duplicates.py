@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Arrays, Int64s, UInt64s
+from ops.arrays import Arrays, Int64s, UInt64s, begins_group
 from ops.corpus.near_duplicates import without_dropped
 from ops.storage.range_file import read_between, read_each_between, read_groups, read_groups_of_each
 from ops.storage.side_by_side import side_by_side
@@ -69,11 +69,8 @@ def earlier_sentences(high: UInt64s, low: UInt64s, source: Int64s, sentences: In
 def _groups(*keys: Arrays) -> tuple[Int64s, Int64s]:
     """Return a stable order in which equal keys are adjacent, and the start of each group in this order."""
     order = np.lexsort(keys)
-    new = np.zeros(len(order), bool)
-    new[0] = True
-    for key in keys:
-        new[1:] |= key[order][1:] != key[order][:-1]
-    return order, np.flatnonzero(new)
+    # One key after the other, so that only one of them is there in this order too.
+    return order, np.flatnonzero(np.any([begins_group(key[order]) for key in keys], axis=0))
 
 
 class FirstCopies:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ops.arrays import Bools, Float64s, Int64s, UInt8s, UInt64s
+from ops.arrays import Bools, Float64s, Int64s, UInt8s, UInt64s, begins_group
 from ops.compiled import compiled
 
 WINDOW = 4  # number of preceding texts of its bucket that each text is compared with, in addition to the first
@@ -24,7 +24,7 @@ def candidate_pairs(hashes: UInt64s, position: Int64s) -> Int64s:
     """
     order = np.lexsort((position, hashes))
     key, place = hashes[order], position[order]
-    start = np.concatenate([[True], key[1:] != key[:-1]]) if len(key) else np.zeros(0, bool)
+    start = begins_group(key)
     first = place[np.flatnonzero(start)[np.cumsum(start) - 1]]
     found = [np.column_stack((first, place))[~start]]
     for back in range(1, WINDOW + 1):

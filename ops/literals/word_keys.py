@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ops.arrays import Int64s, UInt64s
+from ops.arrays import Int64s, UInt64s, begins_group
 from ops.patterns.sequences import Sequences
 from ops.sampling import FREQUENT_WORDS, priorities
 from ops.sentences.mining_view import MiningView
@@ -71,8 +71,7 @@ def count_frequent(view: MiningView, seed: int, most: int = _MOST_KEYS) -> int:
     key, document = np.concatenate(parts, axis=1)
     order = np.lexsort((document, key))
     key, document = key[order], document[order]
-    is_new = np.append(True, (key[1:] != key[:-1]) | (document[1:] != document[:-1]))[: len(key)]
-    documents = np.unique(key[is_new], return_counts=True)[1]
+    documents = np.unique(key[begins_group(key, document)], return_counts=True)[1]
     return round(np.count_nonzero(documents >= LEAST_DOCUMENTS) / share)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ops.arrays import Arrays, Float32s, Int64s, UInt64s
+from ops.arrays import Arrays, Float32s, Int64s, UInt64s, begins_group
 from ops.hashing import mix
 from ops.meaning.readers import SentenceReader, own_ids
 from ops.sampling import NEXT_SENTENCES, OTHER_SENTENCES, priorities
@@ -47,7 +47,7 @@ def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -
     """
     order = np.lexsort((places, documents))
     document, place = documents[order], places[order]
-    starts = np.flatnonzero(np.concatenate([[True], document[1:] != document[:-1]])) if len(order) else order
+    starts = np.flatnonzero(begins_group(document))
     sizes = np.diff(np.append(starts, len(order)))
     start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
     consecutive = np.flatnonzero((document[1:] == document[:-1]) & (place[1:] == place[:-1] + 1))

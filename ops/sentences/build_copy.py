@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ops.arrays import Arrays, Int32s, Integers
+from ops.arrays import Arrays, Int32s, Integers, begins_group
 from ops.sentences.codes import LISTS, meta_kinds
 from ops.sentences.names import Names
 from ops.storage.side_by_side import side_by_side
@@ -163,7 +163,7 @@ def _number_documents(folder: Path) -> int:
     """Number the distinct documents from 0 in the order of their hashes, and return the number of documents."""
     hashes = map_flat(folder / HASHES, np.int64)
     distinct = np.sort(hashes)  # numpy's unique would hash them: 57 bytes a sentence instead of 20
-    distinct = distinct[np.append(True, distinct[1:] != distinct[:-1])[: len(distinct)]]
+    distinct = distinct[begins_group(distinct)]
     np.searchsorted(distinct, hashes).astype(np.int32).tofile(folder / "document")
     (folder / HASHES).unlink()
     return len(distinct)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ops.arrays import Bools, Float64s, Int64s
+from ops.arrays import Bools, Float64s, Int64s, begins_group
 
 
 def design_effects(
@@ -67,7 +67,7 @@ def effects_of_residuals(
         preferred: whether there are more hits than expected, `[n_keys]`.
         n, n_documents: number of all sentences of each count, and of their documents, `[n_keys]`.
     """
-    first = np.append(True, (np.diff(key) != 0) | (np.diff(documents) != 0))[: len(key)]
+    first = begins_group(key, documents)
     group = np.cumsum(first) - 1
     sums, alone, hit = (np.bincount(group, own) for own in (residuals, residuals**2, hits))
     # Exactly 0 for a document with one residual, whose square equals the sum of squares.

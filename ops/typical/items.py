@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from ops.arrays import Bools, Float64s, Int64s, places_among
+from ops.arrays import Bools, Float64s, Int64s, begins_group, places_among
 from ops.literals.find import Literals
 from ops.literals.word_keys import LEAST_DOCUMENTS, distinct_keys
 from ops.sentences.mining_view import MiningView
@@ -159,7 +159,7 @@ class ItemCounter:
         The latter are `[items, winners]`.
         """
         key, winner = distinct_keys(self.view.words(winners.rows), self._names)
-        first = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+        first = np.flatnonzero(begins_group(key))
         size = np.diff(np.append(first, len(key)))
         often = np.flatnonzero(size >= LEAST_WINNERS)
         of_literals = winners.literals.indices
@@ -215,6 +215,4 @@ def documents_with(has: Bools, document: Int64s) -> Int64s:
         document: the document of each winner, ascending.
     """
     item, winner = np.nonzero(has)
-    own = document[winner]
-    is_first = np.append(True, (item[1:] != item[:-1]) | (own[1:] != own[:-1]))[: len(item)]
-    return np.bincount(item[is_first], minlength=len(has))
+    return np.bincount(item[begins_group(item, document[winner])], minlength=len(has))
