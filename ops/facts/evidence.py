@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from scipy.special import rel_entr
-from scipy.stats import chi2
+from scipy.special import chdtrc, rel_entr
 
 from ops.facts.findings import LEAST_COUNT, measured_class
 from ops.facts.query import APART, JOINED, normalised
@@ -144,7 +143,7 @@ def _word_classes(tables: Mapping[str, ds.Dataset]) -> list[dict[str, Any]]:
     literals, rows = tables["explain/literals"].count_rows(), []
     for term in terms.to_pylist() if others else ():
         own = measured_class(term, winners[term["layer"], term["unit"], term["pole"]], others)
-        q = min(1.0, float(chi2.sf(abs(own["g2"]), 1)) * literals)
+        q = min(1.0, float(chdtrc(1, abs(own["g2"]))) * literals)
         if own["g2"] > 0 and own["lift"] > 1 and q < MAX_Q and own["count"] >= LEAST_COUNT:
             text = "|".join(item.lower() for item in term.pop("items"))
             said = {"kind": "word_class", "found": term["pattern"], "form": "group", "text": text, "rank": 1, "q": q}
