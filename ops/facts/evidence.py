@@ -103,11 +103,11 @@ def _typical(tables: Mapping[str, ds.Dataset]) -> list[dict[str, Any]]:
             if count > expected and entry["q"] < MAX_Q and count >= LEAST_COUNT:
                 measured = {"rank": rank, "count": count, "n": n, "share": count / n, "baseline_share": expected / n}
                 measured |= {"lift": count / expected, "q": entry["q"], "g2": round(g2, 1), "is_expected": True}
-                rows.append(explained | _as_text(entry) | measured)
+                rows.append(explained | as_text(entry) | measured)
     return rows
 
 
-def _as_text(entry: dict[str, Any]) -> dict[str, str]:
+def as_text(entry: dict[str, Any]) -> dict[str, str]:
     """Return the kind of a typical entry, what was found, and the form and text with which a phrase is compared."""
     kind, found, words = entry["kind"], entry["pattern"], [word.lower() for word in entry["words"] or ()]
     if kind in ("value", "form") and ": " in found:  # such as `sentiment: negative` and `first word: the`

@@ -10,7 +10,7 @@ import pytest
 from ops.facts.best import said_in_brief
 from ops.facts.run_facts import RunFacts, better_pole
 from ops.show.best import lay_out_best, read_best, with_words
-from tests.unit.facts.made_up_rows import explained, member, pattern, run_facts, write_tables
+from tests.unit.facts.made_up_rows import explained, member, pattern, run_facts, value, write_tables
 
 
 def score(unit: int, pole: str, excess: float | None) -> dict[str, Any]:
@@ -28,8 +28,12 @@ def won(unit: int, pole: str, sentences: range) -> list[dict[str, Any]]:
 
 
 def test_leaders_that_are_one_finding_are_listed_once_by_what_is_beyond_their_controls(tmp_path: Path) -> None:
-    """Unit 5 has most of unit 1's winners, and unit 0 not quite half; unit 6 has two of unit 0's three patterns."""
-    patterns = {0: "abc", 6: "bcd", 7: "c", 5: ""}
+    """Unit 5 has most of unit 1's winners, and unit 0 not quite half.
+
+    Unit 6 has the main word of unit 0 half as often, beyond the corpus, and unit 0 has the form of unit 6 half as
+    often. Unit 7 has it too, but its own word is rarer in unit 0. No table lists the first entry of unit 6.
+    """
+    typical = {0: [("word", "a")], 6: [("word_class", "b, c"), ("form", "first word: you")], 7: [("word", "d")]}
     rows = [
         explained(0, "top", 0.4, 0.38, 0.1, 0.05, family=0),
         explained(1, "bottom", 0.3, 0.05, 0.1, 0.0, family=1),
@@ -46,11 +50,20 @@ def test_leaders_that_are_one_finding_are_listed_once_by_what_is_beyond_their_co
     members += [member(1, "bottom", 1, True), member(2, "top", 1, correlation=0.7)]
     wins = [won(0, "top", range(21, 51)), won(1, "bottom", range(10, 40)), won(5, "top", range(16, 40))]
     wins += [won(unit, "top", range(100 * unit, 100 * unit + 30)) for unit in (2, 3, 4, 6, 7)]
-    typical = {"winners": 9, "expected": 1.0, "q": 0.01, "docs": 9, "words": []}
+    entry = {"winners": 9, "expected": 1.0, "q": 0.01, "docs": 9, "words": []}
     for row in rows:
-        own = patterns.get(row["unit"], "")
-        row["typical"] = [typical | {"kind": "word", "pattern": letter} for letter in own]
-    facts = run(tmp_path, explanations=rows, families=members, topk=[row for own in wins for row in own])
+        row["typical"] = [entry | {"kind": kind, "pattern": text} for kind, text in typical.get(row["unit"], ())]
+    # The corpus's share is 10 %.
+    words = [(0, "a", 30), (0, "A", 50), (6, "A", 31), (7, "a", 90), (0, "d", 29), (7, "d", 50)]
+    patterns = [
+        pattern("word", text, count, 100, layer=1, unit=unit, pole="top", rank=1, size=1) for unit, text, count in words
+    ]
+    profiles = [
+        value("first_word", "You", count, 100, layer=1, unit=unit, pole="top", rank=1)
+        for unit, count in ((6, 30), (0, 21), (7, 21))
+    ]
+    tables = {"explanations": rows, "families": members, "patterns": patterns, "profiles": profiles}
+    facts = run(tmp_path, topk=[row for own in wins for row in own], **tables)
     facts.tables._sets["explanations"] = ds.dataset(pa.Table.from_pylist(rows))
     found = read_best(facts)
     listed = [(row["unit"], row["pole"], row["members"], [one["unit"] for one in row["also"]]) for row in found]
