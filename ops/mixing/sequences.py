@@ -49,14 +49,24 @@ class SequenceReader:
             tables.append(table if ids is None else table.filter(pc.is_in(table["sent_id"], pa.array(ids))))
         table = pa.concat_tables(tables)
         documents = list(zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True))
-        added, n_tokens = sum(self.tokenizer.encode(["a"])[0].added), table["n_tokens"].to_numpy().astype(np.int64)
-        starts = sequence_starts(n_tokens, documents, self.pack, added)
+        each, alone = table["text"].to_pylist(), table["n_tokens"].to_numpy().astype(np.int64)
+        more = self._more_tokens(each)
+        starts = sequence_starts(alone, more, documents, self.pack)
         stops, first = np.append(starts[1:], len(table)), table["sent_id"].to_numpy()[starts]
-        each = table["text"].to_pylist()
         texts = [" ".join(each[start:stop]) for start, stop in zip(starts, stops, strict=True)]
-        sizes = np.add.reduceat(n_tokens - added, starts) + added
+        sizes = alone[starts] + np.add.reduceat(more, starts) - more[starts]
         batches = encode_batches(first, texts, sizes, self.tokenizer, self.token_budget)
         return dict(zip(first.tolist(), (stops - starts).tolist(), strict=True)), self.masked(batches)
+
+    def _more_tokens(self, texts: list[str]) -> Int64s:
+        """Return by how many tokens each sentence makes a sequence longer, `[sentences]`.
+
+        These need not be those of the sentence alone, because some tokenizers, such as GPT-2's, tell a word after a
+        space from the same word at the beginning of a text.
+        """
+        first = len(self.tokenizer.encode(["a"])[0].ids)
+        after = self.tokenizer.encode([f"a {text}" for text in texts])
+        return np.array([len(tokens.ids) + tokens.cut - first for tokens in after], np.int64)
 
     def masked(self, batches: Batches) -> Batches:
         """Yield batches in which some of the tokens are replaced by the mask token."""
@@ -73,26 +83,27 @@ class SequenceReader:
             yield first, TokenBlock.of(batch)
 
 
-def sequence_starts(n_tokens: Int64s, documents: Sequence[object], limit: int, added: int) -> Int64s:
+def sequence_starts(alone: Int64s, more: Int64s, documents: Sequence[object], limit: int) -> Int64s:
     """Return the index of the first sentence of each sequence of as many consecutive sentences of a document as fit.
 
     A sentence that is longer than the limit is its own sequence. Sentences also count as consecutive if ingest dropped
     other sentences between them (copies, rejects, sentences outside the sample).
 
     Args:
-        n_tokens, documents: the number of tokens of each sentence, special ones included, and its document.
+        alone: the number of tokens of each sentence by itself, special ones included.
+        more: by how many tokens it makes a sequence longer.
+        documents: its document.
         limit: maximum number of tokens in a sequence, including special ones.
-        added: number of special tokens that the tokenizer adds to a text.
 
-    >>> sequence_starts(np.full(4, 5), ["x", "x", "x", "y"], 8, 2).tolist()
+    >>> sequence_starts(np.full(4, 5), np.full(4, 3), ["x", "x", "x", "y"], 8).tolist()
     [0, 2, 3]
     """
     starts: list[int] = []
     length = 0
-    for i, tokens in enumerate(n_tokens.tolist()):
-        if starts and documents[i] == documents[i - 1] and length + tokens - added <= limit:
-            length += tokens - added
+    for i in range(len(alone)):
+        if starts and documents[i] == documents[i - 1] and length + more[i] <= limit:
+            length += more[i]
         else:
             starts.append(i)
-            length = tokens
+            length = alone[i]
     return np.array(starts, np.int64)
