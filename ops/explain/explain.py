@@ -28,6 +28,7 @@ from ops.literals.incidence import incidence, one_row
 from ops.literals.literal import Literal, plainness
 from ops.literals.literal_words import PatternRules, Term
 from ops.literals.own_literals import OwnWords
+from ops.literals.pool import MOST_PATTERNS
 from ops.literals.run_pool import WordStatistics
 from ops.mine.held_out_sets import HeldOutSets, drawn_for
 from ops.mine.mining import Mining
@@ -130,6 +131,7 @@ class NeuronExplainer:
         self.typical = Typical(
             ItemCounter(mining.text, found, self.baseline, known.matrix), found.every,
             None if self.words is None else self.words.having, words.like, words.frequent, document, fold,
+            least=MOST_PATTERNS if options["units"] else 0,
         )  # fmt: skip
 
     def explain(self, numbers: Int64s) -> dict[str, pa.Table]:
@@ -208,12 +210,12 @@ class NeuronExplainer:
         """Return the columns of `explanations` for one set of winners, but for its neuron, pole and family."""
         found, card, matched, evidence = assessed.folded, assessed.card, assessed.matched, assessed.evidence
         nuisance = found.lesson.candidates.nuisance[card.literals]
-        ranked, calls = found.asked.ranked(found.size, self.draws), found.calls
-        verdict, others = evidence.verdict(), self.scored - len(winners)
+        ranked, calls, own_calls = found.asked.ranked(found.size, self.draws), found.calls, found.calls_of(card)
+        verdict, others = evidence.verdict(), max(self.scored - len(winners), 1)
         text = explanation_text(
             verdict, [_term(term, own) for term, own in zip(terms, nuisance.tolist(), strict=True)],
-            typical=typical, setting=self.settings.say(winners), winners=len(winners), recall=calls.recall.value,
-            called=float((calls.called - calls.hits).sum()) / max(others, 1), f1=calls.f1.value, area=evidence.area,
+            typical=typical, setting=self.settings.say(winners), winners=len(winners),
+            in_sample=own_calls.shares(others), held_out=calls.shares(others), f1=calls.f1.value, area=evidence.area,
             r2=r2, moves=moves, rules=self.rules,
             needed=evidence_needed(card.weights.tolist(), card.intercept, card.threshold),
         )  # fmt: skip
@@ -228,7 +230,7 @@ class NeuronExplainer:
                 for name, own in intervals.items()
                 for column, number in own.interval().columns(name).items()
             },
-            "f1_in_sample": found.f1_of(card),
+            "f1_in_sample": own_calls.f1.value,
             "auc": ranked.auc,
             "single_f1": best_single_f1(found.lesson),
             "nuisance_f1": evidence.nuisance.value,

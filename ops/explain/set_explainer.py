@@ -141,9 +141,9 @@ class Folded:
         allowed = self.lesson.candidates.nuisance | (2 * np.asarray(votes) >= FOLDS)
         return Card.of(self.lesson.learn(-1, allowed, self.size), self.size)
 
-    def f1_of(self, card: Card) -> float:
-        """Return the F1 of one card on all sentences, from which it was learned too."""
-        return Asked.of(self.lesson, [[card] * FOLDS]).calls()[0].f1.value
+    def calls_of(self, card: Card) -> Calls:
+        """Return what one card calls winners of all sentences, from which it was learned too."""
+        return Asked.of(self.lesson, [[card] * FOLDS]).calls()[0]
 
     def holding(self, candidate: int, negated: bool) -> Int64s:
         """Return the rows of the winners that have a candidate, or for which it is known that they lack it."""

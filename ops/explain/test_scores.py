@@ -62,6 +62,10 @@ class Calls:
         """The share of the winners that are called winners."""
         return Ratio.of(self.documents, self.hits, self.winners)
 
+    def shares(self, others: int) -> tuple[float, float]:
+        """Return the shares of the winners, and of all other sentences of the corpus, that are called winners."""
+        return self.recall.value, float((self.called - self.hits).sum()) / others
+
 
 @dataclass(frozen=True)
 class Ranked:

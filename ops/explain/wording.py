@@ -14,11 +14,15 @@ from ops.schema.verdicts import NONE, RULE, SOURCE, TENDENCY, UNCONFIRMED, WEAK
 from ops.statistics.interval import Interval
 
 Row = Mapping[str, Any]
+Shares = tuple[float, float]  # of the winners, and of the other sentences
 
 MOST_TYPICAL = 6  # number of typical patterns in a text
 NAMED_BY = 3  # number of words that name a group of words, and of literals that name an activation model
 MOST_CHARACTERS = 90  # of a pattern's name; a longer name is replaced by its code
 LEAST_SAID = 0.005  # share of the variance; a smaller share is not mentioned
+# Shares of winners that differ by at most this are said as one, if those of other sentences differ by at most this
+# factor or this share.
+SAME_SHARE, SAME_FACTOR, SAME_OTHERS = 0.05, 1.5, 0.002
 
 TOO_FEW = "Too few winners, or documents with winners, to tell."
 NOTHING = f"No rule with an F1 of {LEAST_F1}, and no held-out score of {LEAST_AREA}."
@@ -34,8 +38,8 @@ def explanation_text(
     typical: Sequence[Row] = (),
     setting: str = "",
     winners: int,
-    recall: float,
-    called: float,
+    in_sample: Shares,
+    held_out: Shares,
     f1: float,
     area: Interval | None = None,
     r2: Row,
@@ -52,10 +56,13 @@ def explanation_text(
             ones (`is_new`); six of these are named.
         setting: where the winners come from and how long they are, as `ops.explain.setting` says it.
         winners: number of winners.
-        recall, called: share of the winners, and of the other sentences, that the cards of the folds call winners.
+        in_sample: the shares of the winners, and of the other sentences, that the published card calls winners.
+        held_out: the same shares for the cards of the folds, each in its own fold. If they are about the same, only
+            these are said, and otherwise both.
         f1: F1 of the cards of the folds.
         area: `auc` of `scores/`; None without scores.
-        r2: `r2` and `r2_nuisance`: R2 of the activation model, and of nuisance literals alone; empty without a model.
+        r2: `r2` with its interval, and `r2_nuisance`: R2 of the activation model, and of nuisance literals alone;
+            empty without a model. If the interval contains 0, nothing is said.
         moves: the literals of that model, as they move the activation towards the winners; three of them are named.
         needed: the result of `evidence_needed`. If given, the text says how the literals combine.
         rules: the rules by which the patterns were mined.
@@ -69,12 +76,13 @@ def explanation_text(
         )
         rule = Combination.of([abs(term.weight) for term in ordered], needed, bounds, strongest)
         condition = rule.text([say(term, rules, MOST_CHARACTERS) for term in ordered])
-        said = f"Rule: sentences {condition}{_shares(recall, called)} (held-out F1 {f1:.2f})."
+        said = f"Rule: sentences {condition}{_called(in_sample, held_out)} (held-out F1 {f1:.2f})."
     else:
         said = _without_rule(verdict, terms, winners, area, rules)
     by_gain = sorted((term for term in moves if (term.gain or 0.0) > 0), key=lambda term: -(term.gain or 0.0))
-    named = [say(term, rules, MOST_CHARACTERS).noun for term in by_gain[:NAMED_BY]]
-    return f"{typically}{said}{_activation_text(r2.get('r2'), r2.get('r2_nuisance'), named)}"
+    named, rest = [say(term, rules, MOST_CHARACTERS).noun for term in by_gain[:NAMED_BY]], len(by_gain) - NAMED_BY
+    named += [counted(rest, "other")] if rest > 0 else []
+    return f"{typically}{said}{_activation_text(r2, named)}"
 
 
 def percent(share: float) -> str:
@@ -140,7 +148,7 @@ def _without_rule(
             shares = _shares(term.share, term.baseline_share, is_named=not pieces)
             pieces.append(f"{said.lead} {said.body} ({shares[2:]})")
         which = f": sentences {'; '.join(pieces)}" if pieces else ""
-        return f"Data set and length predict its winners{which}. No rule beyond them was confirmed."
+        return f"{_sources(terms)} its winners{which}. No rule beyond that was confirmed."
     score = "" if area is None else f" in {percent(area.value)} of pairs ({percent(area.low)} to {percent(area.high)})"
     tends = (
         f"No single rule was confirmed, but together words and constructions tell a winner from other sentences of "
@@ -148,6 +156,37 @@ def _without_rule(
     )
     unconfirmed = f"No rule was confirmed with its {counted(winners, 'winner')}."
     return {WEAK: TOO_FEW, NONE: NOTHING, TENDENCY: tends, UNCONFIRMED: unconfirmed}[verdict]
+
+
+def _sources(terms: Sequence[Term]) -> str:
+    """Return by which nuisance winners are predicted, as the beginning of a sentence.
+
+    >>> long = Term("length", "at most 9 words", ["9"], False, 1.0, 0.5, 0.1, nuisance=True)
+    >>> topic = Term("value", "has topic", ["topic"], True, 1.0, 0.5, 0.1, nuisance=True)
+    >>> _sources([long]), _sources([long, topic]), _sources([])
+    ('Length predicts', 'Length and whether *topic* is known predict', 'Data set and length predict')
+    """
+    found: list[str] = []
+    for term in terms if any(term.nuisance for term in terms) else ():
+        if term.nuisance and term.kind == "value" and len(term.items) > 1:
+            found.append("data set" if term.items[0] == "dataset" else term.items[0])
+        elif term.nuisance and term.kind in ("value", "length", "hub"):
+            known = f"whether *{term.items[0]}* is known"
+            found.append({"value": known, "length": "length", "hub": "how many neurons share a sentence"}[term.kind])
+    usual = ["data set", "length"]
+    names = [*(name for name in usual if name in found), *dict.fromkeys(n for n in found if n not in usual)] or usual
+    text = f"{enumerated(names, 'and')} predict{'s' * (len(names) == 1)}"
+    return text[0].upper() + text[1:]
+
+
+def _called(in_sample: Shares, held_out: Shares) -> str:
+    """Say which shares of the winners and of other sentences a rule finds: held out, and its own if they differ."""
+    (recall, others), (own_recall, own_others) = held_out, in_sample
+    low, high = sorted((others, own_others))
+    if abs(recall - own_recall) <= SAME_SHARE and high <= max(SAME_FACTOR * low, low + SAME_OTHERS):
+        return _shares(*held_out)
+    found = f"{percent(recall)}, {percent(others)}"
+    return f"{_shares(*in_sample)}. The ten cards that test it vary: they find {found}"
 
 
 def _shares(share: float | None, baseline_share: float | None, is_named: bool = True) -> str:
@@ -158,9 +197,10 @@ def _shares(share: float | None, baseline_share: float | None, is_named: bool = 
     return f": {percent(share)}{of_winners}{others}"
 
 
-def _activation_text(r2: float | None, r2_nuisance: float | None, named: Sequence[str]) -> str:
-    """Say how much of the activation the model explains over all sentences, and by what."""
-    if r2 is None or isnan(r2) or r2 < LEAST_SAID:
+def _activation_text(model: Row, named: Sequence[str]) -> str:
+    """Say how much of the activation the model surely explains over all sentences, and by what."""
+    r2, low, r2_nuisance = (model.get(name) for name in ("r2", "r2_low", "r2_nuisance"))
+    if r2 is None or low is None or not (r2 >= LEAST_SAID and low > 0):
         return ""
     if r2_nuisance is None or isnan(r2_nuisance):
         return f" Over all sentences {percent(r2)} of its activation is explained."

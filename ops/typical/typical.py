@@ -80,15 +80,17 @@ class Typical:
         like: which words are alike.
         frequent: number of words and pairs that at least four documents of all annotated sentences contain.
         document, fold: the code and the fold of the document of every row of the store.
+        least: the number of the pool's items that count at least. If only some neurons were mined, they chose the pool,
+            and a family that the winners choose gives too many entries (10 of 120 random sets had one).
     """
 
     def __init__(
         self, counter: ItemCounter, literals: Sequence[Literal], having: csr_array | None, like: LikeWords,
-        frequent: int, document: Int64s, fold: Int8s,
+        frequent: int, document: Int64s, fold: Int8s, least: int = 0,
     ) -> None:  # fmt: skip
         self._counter, self._literals, self._having, self._like = counter, literals, having, like
         # Every literal of the pool is listed for several winners, so that it counts without a look at its documents.
-        self.hypotheses = frequent + int(np.count_nonzero(counter.is_item))
+        self.hypotheses = frequent + max(int(np.count_nonzero(counter.is_item)), least)
         # Words and pairs, whose literal is -1, come last here and are the plainest.
         kinds = [_PLAINEST_FIRST.index(own.kind) if own.kind in _PLAINEST_FIRST else -1 for own in literals]
         self._plainness = np.array([*kinds, 0], np.int64)

@@ -17,10 +17,16 @@ from ops.statistics.interval import Interval
 
 
 def text_of(
-    verdict: str, terms: list[Term], r2: float | None = None, r2_nuisance: float | None = None, **more: object
+    verdict: str,
+    terms: list[Term],
+    r2: float | None = None,
+    r2_nuisance: float | None = None,
+    low: float | None = 0.001,
+    **more: object,
 ) -> str:
     """Return the explanation of 40 winners, of which cards call a half, and a tenth of other sentences."""
-    given = {"winners": 40, "recall": 0.5, "called": 0.1, "f1": 0.25, "r2": {"r2": r2, "r2_nuisance": r2_nuisance}}
+    given = {"winners": 40, "in_sample": (0.53, 0.09), "held_out": (0.5, 0.1), "f1": 0.25}
+    given |= {"r2": {"r2": r2, "r2_low": low, "r2_nuisance": r2_nuisance}}
     return explanation_text(verdict, terms, **(given | more))  # type: ignore[arg-type]
 
 
@@ -72,7 +78,7 @@ def test_a_rule_names_all_of_its_literals_and_its_shares() -> None:
         ]
         share, needed = rng.random(), rng.uniform(0, 1.05) * len(terms)
         for verdict in VERDICTS:
-            text = text_of(verdict, terms, 0.3, 0.1, recall=share, called=0.25, needed=needed)
+            text = text_of(verdict, terms, 0.3, 0.1, held_out=(share, 0.25), in_sample=(share, 0.25), needed=needed)
             shares = f": {percent(share)} of its winners, 25 % of other sentences (held-out F1 0.25)."
             assert (shares in text) == (verdict == "rule")
             if verdict == "rule":
@@ -187,8 +193,36 @@ def test_sources_are_said_literal_by_literal_each_with_its_shares() -> None:
     given_terms = [replace(own, nuisance=own.kind != "word") for own in given_terms]
     assert text_of("source", given_terms) == (
         "Data set and length predict its winners: sentences of at most 8 words (50 % of its winners, 10 % of other "
-        "sentences); not from the data set *imdb* (25 %, 75 %). No rule beyond them was confirmed."
+        "sentences); not from the data set *imdb* (25 %, 75 %). No rule beyond that was confirmed."
     )
+    unknown = replace(term("value", ["topic"], -1.0, 0.6, 0.3), nuisance=True)
+    assert text_of("source", [unknown]) == (
+        "Whether *topic* is known predicts its winners: sentences without a value of *topic* (60 % of its winners, "
+        "30 % of other sentences). No rule beyond that was confirmed."
+    )
+
+
+@pytest.mark.parametrize(
+    ("in_sample", "expected"),
+    [
+        ((0.54, 0.12), "50 % of its winners, 10 % of other sentences (held-out F1 0.25)."),
+        ((0.5, 0.0801), "50 % of its winners, 10 % of other sentences (held-out F1 0.25)."),
+        (
+            (0.3, 0.1),
+            "30 % of its winners, 10 % of other sentences. The ten cards that test it vary: they find 50 %, 10 % "
+            "(held-out F1 0.25).",
+        ),
+        (
+            (0.5, 0.002),
+            "50 % of its winners, 0.2 % of other sentences. The ten cards that test it vary: they find 50 %, 10 % "
+            "(held-out F1 0.25).",
+        ),
+    ],
+)
+def test_a_rule_that_its_folds_do_not_share_has_its_own_shares_too(
+    in_sample: tuple[float, float], expected: str
+) -> None:
+    assert text_of("rule", [term("word", ["a"])], in_sample=in_sample) == f"Rule: sentences with *a*: {expected}"
 
 
 @pytest.mark.parametrize(
@@ -216,6 +250,11 @@ def test_what_the_activation_model_explains_is_said(r2: float | None, r2_nuisanc
         )
 
 
+@pytest.mark.parametrize("low", [None, float("nan"), 0.0, -0.1])
+def test_an_activation_model_that_may_explain_nothing_is_not_said(low: float | None) -> None:
+    assert text_of("weak", [], 0.3, 0.1, low) == text_of("weak", [])
+
+
 def test_the_strongest_literals_of_the_activation_model_are_named() -> None:
     moves = [
         replace(term(kind, items, weight), gain=gain)
@@ -226,7 +265,7 @@ def test_the_strongest_literals_of_the_activation_model_are_named() -> None:
     ]  # fmt: skip
     assert text_of("weak", [], 0.3, 0.2, moves=moves).endswith(
         " Over all sentences length and source explain 20 % of its activation, "
-        "and no comma (,), a past-tense verb (VBD) and *a* 10 % more."
+        "and no comma (,), a past-tense verb (VBD), *a* and 1 other 10 % more."
     )
     assert text_of("weak", [], 0.3, 0.0, moves=moves[:1]).endswith(
         " Over all sentences *a* explains 30 % of its activation."

@@ -76,8 +76,9 @@ class Corpus:
     """A small corpus with all that finds what is typical; `place` is nuisance."""
 
     def __init__(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence], like: LikeWords | None = None
-    ) -> None:
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence], like: LikeWords | None = None,
+        least: int = 0,
+    ) -> None:  # fmt: skip
         self.sentences = sentences
         self.store: SentenceStore = open_corpus(folder, monkeypatch, sentences)
         view = MiningView(self.store, "lower")
@@ -89,8 +90,9 @@ class Corpus:
         having = incidence_of_words(view.words(baseline), len(view.word_names))
         document, fold = np.asarray(self.store.doc).astype(np.int64), np.asarray(self.store.fold)
         self.typical = Typical(
-            counter, self.literals.every, having, like or LikeWords.none(), count_frequent(view, 0), document, fold
-        )
+            counter, self.literals.every, having, like or LikeWords.none(), count_frequent(view, 0), document, fold,
+            least=least,
+        )  # fmt: skip
 
     def rows(self, winners: Int64s, count: int | None = None) -> list[dict[str, Any]]:
         found = incidence(self.literals.find(winners), len(winners)).T.tocsr()
@@ -308,6 +310,15 @@ def test_entries_are_those_of_a_plain_program(seed: int, tmp_path: Path, monkeyp
     same(corpus.rows(winners), expected)
     again = np.random.default_rng(0).permutation(winners)
     same(corpus.rows(again), expected)
+
+
+def test_items_that_winners_chose_count_as_at_least_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = []
+    for least in (0, 1_000_000):
+        corpus = Corpus(tmp_path / str(least), monkeypatch, draw(1, 400), least=least)
+        rows.append({entry["pattern"]: entry["q"] for entry in corpus.rows(corpus.winners(1, CASES[1], 70))})
+    assert set(rows[1]) < set(rows[0])
+    assert all(q > 1_000 * rows[0][pattern] for pattern, q in rows[1].items())
 
 
 def test_all_rules_have_something_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
