@@ -171,6 +171,9 @@ def positions_steps(
             rows = label_rows(facts.name, config.label, texts, features, measured, config.seed, config.label_splits)
             if not rows:
                 job.stage.say("--label: too few texts are left for a classifier, so positions/labels has no rows")
+            elif rows[0]["splits"] < config.label_splits:
+                few = f"{rows[0]['splits']} of {config.label_splits} splits are used"
+                job.stage.say(f"--label: {few}; the others leave one label to learn from, or no text to test")
             tables["positions/labels"] = schema.table("positions/labels", rows)
         for name, table in tables.items():
             if table.num_rows or name not in PERPLEXITIES:

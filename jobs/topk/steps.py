@@ -160,7 +160,7 @@ def many_winners(k: int, sentences: int) -> str:
     """Return a warning if K is so large a part of the corpus that winners differ little from the rest."""
     if k * LEAST_SENTENCES <= sentences:
         return ""
-    few = f"--k {k:,} is more than one in {LEAST_SENTENCES} of the {counted(sentences, 'sentence')}"
+    few = f"K = {k:,} is more than one in {LEAST_SENTENCES} of the {counted(sentences, 'sentence')}"
     return f"{few}, so winners differ little from the rest; a smaller --k is more informative"
 
 

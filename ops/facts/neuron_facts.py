@@ -229,7 +229,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         hard_negatives=_with_tokens(own["examples"], sentences, own["negative_tokens"]) if has_rule else [],
         peaks=own["peaks"],
         findings=findings(patterns, profiles, terms, compared),
-        shared_words=shared_words(profiles, run.winners),
+        shared_words=shared_words(profiles, patterns, run.winners),
         outputs=outputs,
         avoids=avoidances(patterns, profiles),
         nearest=sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),

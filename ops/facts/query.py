@@ -95,6 +95,8 @@ def parse_query(written: str) -> Query:
         text = " ".join(quoted[1].split())
     if not text and (kind or quoted is not None):
         raise InputError(f"nothing follows {one_line(rest, 40) or 'the filters'}; write a word or a value after it")
+    if kind and quoted is None and re.match("[<>]", text):
+        raise InputError(f"{one_line(rest, 40)}: compares no number; only {', '.join(NUMBERS)} and layer are numbers")
     query = Query(text, kind, quoted is not None, **filters)
     if not text and any(name != "score" for name, *_ in query.numbers):
         raise InputError("a filter by lift, g2 or q needs a word, a tag or a value to search for")
@@ -124,7 +126,8 @@ def _filter(name: str, comparison: str, value: str, others: dict[str, Any]) -> d
     if name in NUMBERS:
         limit = _number(value)
         if limit is None:
-            raise InputError(f"{name}:{one_line(value, 40)} is no number; write it as {name}:{NUMBERS[name]}0.5")
+            given = f"{name}:{comparison}{one_line(value, 40)}"
+            raise InputError(f"{given}: there is no number; write it as {name}:{NUMBERS[name]}0.5")
         return {"numbers": (*others.get("numbers", ()), (name, comparison or NUMBERS[name], limit))}
     if comparison:
         raise InputError(f"{name}:{comparison} compares no number; write {name}:VALUE")

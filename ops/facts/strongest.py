@@ -64,18 +64,24 @@ def _described(row: dict[str, Any], name: str, text: str, count: int) -> dict[st
     return {**row, "name": name, "text": text, "count": count, "lift_low": low, "lift_high": row["lift"] ** 2 / low}
 
 
-def shared_words(profiles: Rows, winners: int) -> Rows:
+def shared_words(profiles: Rows, patterns: Rows, winners: int) -> Rows:
     """Return the nouns, verbs and adjectives that winners have more often than the corpus, the strongest first.
 
-    The profiles are one neuron and pole's rows of this table. Up to 10 rows are returned, with `word`, `count` of `n`
-    winners, `q_value`, `lift` and `is_sure` (whether q is below 0.05). The less certain words come last.
+    The profiles and patterns are one neuron and pole's rows of these tables. Up to 10 rows are returned, with `word`,
+    `count` of `n` winners, `q_value`, `lift` and `is_sure` (whether q is below 0.05). The less certain words come last.
+    A profile counts a word in one class; if its pattern has more winners, these count.
     """
+    support: dict[str, int] = {}
+    for row in patterns:
+        if row["kind"] == "word":
+            support[row["pattern"]] = max(row["support"], support.get(row["pattern"], 0))
     found: dict[str, Row] = {}
     for row in sorted((r for r in profiles if r["property"] in _WORD_CLASSES and r["g2"] > 0), key=lambda r: -r["g2"]):
         word = row["value"].lower()
         sure = row["q_value"] is not None and row["q_value"] < MAX_Q
         enough = row["count"] >= (LEAST_SURE if sure else LEAST_UNSURE)
         if word not in found and enough and (sure or (row["lift"] or 0.0) >= LIFT_UNSURE):
-            found[word] = {"word": row["value"], "count": row["count"], "n": winners, "q_value": row["q_value"]}
+            count = max(row["count"], support.get(row["value"], 0))
+            found[word] = {"word": row["value"], "count": count, "n": winners, "q_value": row["q_value"]}
             found[word] |= {"lift": row["lift"], "is_sure": sure}
     return sorted(found.values(), key=lambda row: not row["is_sure"])[:LISTED]

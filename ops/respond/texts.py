@@ -74,21 +74,23 @@ class TextReader:
         Raises:
             InputError: a text is empty, or has only tokens that the model does not know.
         """
-        pieces = [piece for text in texts for piece in (self._splitter.split(text) if split else [text]) or [""]]
-        cleaned = [self._clean(piece) for piece in pieces]
+        each = [(self._splitter.split(text) if split else [text]) or [""] for text in texts]
+        cleaned = [self._clean(piece) for pieces in each for piece in pieces]
+        number = [i for i, pieces in enumerate(each, 1) for _ in pieces] if len(each) > 1 else [0] * len(cleaned)
         placed = self._tokenizer.encode_with_spans(cleaned)
         words = [annotation.words for annotation in self._annotator.annotate(cleaned)]
         return [
-            OwnText(text, tokens, word_spans(text, own), self._notes(text, tokens, split))
-            for text, tokens, own in zip(cleaned, placed, words, strict=True)
+            OwnText(text, tokens, word_spans(text, own), self._notes(text, tokens, split, text_number))
+            for text, tokens, own, text_number in zip(cleaned, placed, words, number, strict=True)
         ]
 
-    def _notes(self, text: str, placed: PlacedTokens, split: bool) -> tuple[str, ...]:
+    def _notes(self, text: str, placed: PlacedTokens, split: bool, number: int) -> tuple[str, ...]:
         tokens, notes = placed.tokens, []
+        name = f"text {number:,}" if number else "the text"
         if not text.strip():
-            raise InputError("a text is empty; give at least a word")
+            raise InputError(f"{name} is empty; give at least a word")
         if has_only_unknown(tokens, self._tokenizer.unknown_id):
-            raise InputError(f"{text[:60]!r}: the model's tokenizer knows none of it; give another text")
+            raise InputError(f"{name}, {text[:60]!r}: the model's tokenizer knows none of it; leave it out")
         own = len(tokens.ids) - sum(tokens.added)
         if own < MIN_TOKENS:
             notes.append(f"It has {counted(own, 'token')}; the corpus has no sentences of fewer than {MIN_TOKENS}.")

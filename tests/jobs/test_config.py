@@ -273,4 +273,4 @@ def test_a_path_with_links_in_a_circle_is_one_line(tmp_path: Path, capsys: pytes
 
 @pytest.mark.parametrize(("k", "warned"), [(5, False), (6, True)])
 def test_many_winners_of_few_sentences_draw_a_warning(k: int, warned: bool) -> None:
-    assert many_winners(k, 100).startswith("--k 6 is more than one in 20 of the 100 sentences") == warned
+    assert many_winners(k, 100).startswith("K = 6 is more than one in 20 of the 100 sentences") == warned

@@ -317,8 +317,9 @@ def test_no_file_is_opened_and_nothing_is_changed(tmp_path: Path) -> None:
     [
         ("", "nothing to search for"),
         ("layer:3", "nothing to search for"),
-        ("end lift:much", "lift:much is no number"),
-        ("end q:<nan", "q:nan is no number"),
+        ("end lift:much", "lift:much: there is no number"),
+        ("end q:<nan", "q:<nan: there is no number"),
+        ("topic:>1", "topic:>1: compares no number"),
         ("end pole:up", "pole:up is unknown"),
         ("verdict:sure", "verdict:sure is unknown"),
         ("end layer:²", "not the number of a layer"),

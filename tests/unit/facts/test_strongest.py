@@ -60,5 +60,7 @@ def test_certain_words_come_first_and_others_are_called_less_certain() -> None:
         word("news", 90, 0.0, name="dataset"),
     ]
     profiles += [word("of", 40, 0.5, lift=1.2), word("rare", 3, 0.5), word("said", 2, 0.001, name="verb")]
-    found = shared_words(profiles, 100)
+    found = shared_words(profiles, [], 100)
     assert [(w["word"], w["count"], w["is_sure"]) for w in found] == [("dlrs", 20, True), ("net", 30, False)]
+    patterns = [{"kind": "word", "pattern": "dlrs", "support": 24}, {"kind": "tag", "pattern": "net", "support": 90}]
+    assert [w["count"] for w in shared_words(profiles, patterns, 100)] == [24, 30], "also as another class"
