@@ -22,7 +22,7 @@ MOST_CHARACTERS = 90  # of a pattern's name; a longer name is replaced by its co
 LEAST_SAID = 0.005  # share of the variance; a smaller share is not mentioned
 # Shares of winners that differ by at most this are said as one, if those of other sentences differ by at most this
 # factor or this share.
-SAME_SHARE, SAME_FACTOR, SAME_OTHERS = 0.05, 1.5, 0.002
+SAME_SHARE, SAME_FACTOR, SAME_OTHERS = 0.1, 2.0, 0.002
 
 TOO_FEW = "Too few winners, or documents with winners, to tell."
 NOTHING = f"No rule with an F1 of {LEAST_F1}, and no held-out score of {LEAST_AREA}."

@@ -66,5 +66,5 @@ def test_an_empty_text_is_refused(tokenizer: Tokenizer, text: str) -> None:
 def test_a_text_of_unknown_tokens_is_refused(tokenizer: Tokenizer) -> None:
     with pytest.raises(InputError, match="knows none of it"):
         TextReader(tokenizer, "none").read(["\U000131f0\U000131f1"])
-    with pytest.raises(InputError, match="^text 2, .* knows none of it; leave it out"):
+    with pytest.raises(InputError, match=r"^text 2, .* knows none of it; leave it out"):
         TextReader(tokenizer, "none").read(["fine", "\U000131f0\U000131f1"])
