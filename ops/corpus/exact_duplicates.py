@@ -69,7 +69,7 @@ def earlier_sentences(high: UInt64s, low: UInt64s, source: Int64s, sentences: In
 def _groups(*keys: Arrays) -> tuple[Int64s, Int64s]:
     """Return a stable order in which equal keys are adjacent, and the start of each group in this order."""
     order = np.lexsort(keys)
-    # One key after the other, so that only one of them is there in this order too.
+    # One key at a time is put in this order, to save memory.
     return order, np.flatnonzero(np.any([begins_group(key[order]) for key in keys], axis=0))
 
 

@@ -142,7 +142,7 @@ class Folded:
         return Card.of(self.lesson.learn(-1, allowed, self.size), self.size)
 
     def calls_of(self, card: Card) -> Calls:
-        """Return what one card calls winners of all sentences, from which it was learned too."""
+        """Return what one card calls winners, of all sentences, those that it was learned from included."""
         return Asked.of(self.lesson, [[card] * FOLDS]).calls()[0]
 
     def holding(self, candidate: int, negated: bool) -> Int64s:

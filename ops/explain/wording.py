@@ -63,7 +63,8 @@ def explanation_text(
         area: `auc` of `scores/`; None without scores.
         r2: `r2` with its interval, and `r2_nuisance`: R2 of the activation model, and of nuisance literals alone;
             empty without a model. If the interval contains 0, nothing is said.
-        moves: the literals of that model, as they move the activation towards the winners; three of them are named.
+        moves: the literals of that model, as they move the activation towards the winners; three of them are named, and
+            the others that add something are counted.
         needed: the result of `evidence_needed`. If given, the text says how the literals combine.
         rules: the rules by which the patterns were mined.
     """
@@ -167,10 +168,10 @@ def _sources(terms: Sequence[Term]) -> str:
     ('Length predicts', 'Length and whether *topic* is known predict', 'Data set and length predict')
     """
     found: list[str] = []
-    for term in terms if any(term.nuisance for term in terms) else ():
-        if term.nuisance and term.kind == "value" and len(term.items) > 1:
+    for term in [term for term in terms if term.nuisance]:
+        if term.kind == "value" and len(term.items) > 1:
             found.append("data set" if term.items[0] == "dataset" else term.items[0])
-        elif term.nuisance and term.kind in ("value", "length", "hub"):
+        elif term.kind in ("value", "length", "hub"):
             known = f"whether *{term.items[0]}* is known"
             found.append({"value": known, "length": "length", "hub": "how many neurons share a sentence"}[term.kind])
     usual = ["data set", "length"]
@@ -185,8 +186,7 @@ def _called(in_sample: Shares, held_out: Shares) -> str:
     low, high = sorted((others, own_others))
     if abs(recall - own_recall) <= SAME_SHARE and high <= max(SAME_FACTOR * low, low + SAME_OTHERS):
         return _shares(*held_out)
-    found = f"{percent(recall)}, {percent(others)}"
-    return f"{_shares(*in_sample)}. The ten cards that test it vary: they find {found}"
+    return f"{_shares(*in_sample)}. The cards of the folds find {percent(recall)} and {percent(others)}"
 
 
 def _shares(share: float | None, baseline_share: float | None, is_named: bool = True) -> str:

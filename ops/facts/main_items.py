@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from ops.arrays import Bools, Float64s, Int64s, begins_group
-from ops.facts.evidence import as_text
-from ops.facts.rows import POLE, Rows, key_of, numbered
+from ops.facts.evidence import LEFT_OUT, as_text
+from ops.facts.rows import POLE, Rows, grouped, key_of, numbered
 from ops.facts.run_facts import RunFacts
 from ops.schema.verdicts import RULE
 
@@ -25,8 +25,8 @@ class MainItems:
         excess: the share of each leader's winners that have each item, minus the corpus's share, where it is above 0,
             `[leaders, items]`.
         main: the main item of each leader, `[leaders]`.
-        least: the excess from which a leader has another one's main item often enough, `[leaders]`; infinite for a
-            leader without a main item.
+        least: the excess from which another leader has each leader's main item often enough, `[leaders]`; infinite for
+            a leader without a main item.
     """
 
     excess: csr_array
@@ -68,16 +68,22 @@ def _excess(run: RunFacts, leaders: Rows, number: dict[tuple[str, str], int]) ->
     places = numbered(leaders)
     kinds, texts = (pa.array([item[place] for item in number], pa.string()) for place in range(2))
     items = pa.table({"kind": kinds, "text": texts, "item": pa.array(number.values(), pa.int64())})
-    found = np.zeros((3, 0))
+    parts = [np.zeros((3, 0))]
     for table, kind, text in (("patterns", "kind", "pattern"), ("profiles", "property", "value")):
-        is_item = pc.utf8_lower(pc.field(text)).isin(texts)
-        rows = run.read(table, is_item, [*POLE, kind, text, "share", "baseline_share"])
-        lower, corpus = pc.utf8_lower(rows[text]), pc.fill_null(rows["baseline_share"], 0.0)
-        more = pc.subtract(rows["share"], corpus)
-        own = rows.select(POLE).append_column("kind", rows[kind]).append_column("text", lower)
-        own = own.append_column("more", more).filter(pc.greater(more, 0))
-        joined = own.join(places, list(POLE), join_type="inner").join(items, ["kind", "text"], join_type="inner")
-        found = np.hstack((found, [joined[name].to_numpy() for name in ("number", "item", "more")]))
+        # A profile of tags counts tokens instead of sentences.
+        left_out = pa.array(LEFT_OUT if table == "profiles" else (), pa.string())
+        is_item = pc.utf8_lower(pc.field(text)).isin(texts) & ~pc.field(kind).isin(left_out)
+        for (layer,), led in grouped(leaders, ("layer",)).items():
+            units = pc.field("unit").isin(sorted({row["unit"] for row in led}))
+            here = (pc.field("layer") == layer) & units & is_item
+            rows = run.read(table, here, [*POLE, kind, text, "share", "baseline_share"])
+            more = pc.subtract(rows["share"], pc.fill_null(rows["baseline_share"], 0.0))
+            own = rows.select(POLE).append_column("kind", pc.replace_substring(rows[kind], " ", "_"))
+            own = own.append_column("text", pc.utf8_lower(rows[text])).append_column("more", more)
+            own = own.filter(pc.greater(more, 0)).join(places, list(POLE), join_type="inner")
+            own = own.join(items, ["kind", "text"], join_type="inner")
+            parts.append(np.stack([own[name].to_numpy().astype(np.float64) for name in ("number", "item", "more")]))
+    found = np.hstack(parts)
     # Of a word in upper and in lower case, the more frequent form counts.
     found = found[:, np.lexsort((-found[2], found[1], found[0]))]
     found = found[:, begins_group(*found[:2])]

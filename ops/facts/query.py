@@ -95,8 +95,8 @@ def parse_query(written: str) -> Query:
         text = " ".join(quoted[1].split())
     if not text and (kind or quoted is not None):
         raise InputError(f"nothing follows {one_line(rest, 40) or 'the filters'}; write a word or a value after it")
-    if kind and quoted is None and re.match("[<>]", text):
-        raise InputError(f"{one_line(rest, 40)}: compares no number; only {', '.join(NUMBERS)} and layer are numbers")
+    if kind and quoted is None and re.match(r"[<>]=?\s*\d", text):
+        raise InputError(f"{one_line(rest, 40)}: compares no number; only {', '.join(NUMBERS)} are numbers")
     query = Query(text, kind, quoted is not None, **filters)
     if not text and any(name != "score" for name, *_ in query.numbers):
         raise InputError("a filter by lift, g2 or q needs a word, a tag or a value to search for")

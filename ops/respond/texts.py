@@ -90,7 +90,8 @@ class TextReader:
         if not text.strip():
             raise InputError(f"{name} is empty; give at least a word")
         if has_only_unknown(tokens, self._tokenizer.unknown_id):
-            raise InputError(f"{name}, {text[:60]!r}: the model's tokenizer knows none of it; leave it out")
+            advice = "leave it out (texts are counted without empty lines)" if number else "give another text"
+            raise InputError(f"{name}, {text[:60]!r}: the model's tokenizer knows none of it; {advice}")
         own = len(tokens.ids) - sum(tokens.added)
         if own < MIN_TOKENS:
             notes.append(f"It has {counted(own, 'token')}; the corpus has no sentences of fewer than {MIN_TOKENS}.")

@@ -114,5 +114,5 @@ class SourceFile:
             InputError: under `fail`; the message names the place.
         """
         if self.on_error == "fail":
-            raise InputError(f"{self.path}: {place}: {found}; repair the file, or go on with --on-error reject")
+            raise InputError(f"{self.path}: {place}: {found}; repair the file, or continue with --on-error reject")
         return Broken(excerpt(text), doc_id, "broken")

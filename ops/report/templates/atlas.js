@@ -69,13 +69,14 @@ function sortable(table) {
     let rest = quoted ? written.slice(0, quoted.index) + " " + written.slice(quoted.index + quoted[0].length) : written;
     for (const [, name, sign, value] of rest.matchAll(new RegExp(index.filter, "g"))) {
       if (!(name in index.numbers)) asked[name] = value.toLowerCase();
-      else if (isNaN(value)) return { wrong: name + ":" + value + " is no number" };
+      else if (isNaN(value)) return { wrong: name + ":" + (sign || "") + value + ": there is no number" };
       else asked.numbers.push(name === "q" ? [name, byQ(sign || "<="), ofQ(+value)] : [name, compare[sign || index.numbers[name]], +value]);
     }
     rest = rest.replace(new RegExp(index.filter, "g"), " ").trim().replace(/\s+/g, " ");
     const prefix = new RegExp(index.kind).exec(rest);
     if (prefix) { asked.kind = named(prefix[1]).replace(/ /g, "_"); rest = prefix[2]; }
     asked.text = quoted ? quoted[1].trim().replace(/\s+/g, " ") : rest;
+    if (asked.kind && !quoted && /^[<>]=?\s*\d/.test(rest)) return { wrong: prefix[0] + ": compares no number; only " + Object.keys(index.numbers).join(", ") + " are numbers" };
     const kinds = Object.values(index.terms).flatMap(kinds => Object.keys(kinds).map(kind => named(kind).replace(/ /g, "_")));
     if (asked.kind === "text") return { wrong: "Pages on disk do not search sentences; atlas browse and atlas show do" };
     if (asked.kind && !kinds.includes(asked.kind)) return { wrong: asked.kind + ": is no kind or property (" + [...new Set(kinds)].join(", ") + ")" };

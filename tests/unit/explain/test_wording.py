@@ -209,12 +209,12 @@ def test_sources_are_said_literal_by_literal_each_with_its_shares() -> None:
         ((0.41, 0.0501), "50 % of its winners, 10 % of other sentences (held-out F1 0.25)."),
         (
             (0.3, 0.1),
-            "30 % of its winners, 10 % of other sentences. The ten cards that test it vary: they find 50 %, 10 % "
+            "30 % of its winners, 10 % of other sentences. The cards of the folds find 50 % and 10 % "
             "(held-out F1 0.25).",
         ),
         (
             (0.5, 0.002),
-            "50 % of its winners, 0.2 % of other sentences. The ten cards that test it vary: they find 50 %, 10 % "
+            "50 % of its winners, 0.2 % of other sentences. The cards of the folds find 50 % and 10 % "
             "(held-out F1 0.25).",
         ),
     ],
