@@ -5,13 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from ops.arrays import Bools, Float64s, Int64s
 from ops.facts.main_items import find_main_items
-from ops.facts.rows import POLE, Row, Rows, grouped, key_of, numbered
+from ops.facts.rows import POLE, Row, Rows, grouped, key_of
 from ops.facts.run_facts import RunFacts
 from ops.facts.text import enumerated, short_percent
 from ops.schema.verdicts import RULE, TENDENCY
@@ -129,13 +128,8 @@ def _share_winners(winners: csr_array, first: int, stop: int) -> Bools:
 
 def _winners(run: RunFacts, leaders: Rows) -> csr_array:
     """Return which sentences are among the first winners of each leader, `[leaders, sentences]`."""
-    places, won = numbered(leaders), []
-    for (layer,), own in grouped(leaders, ("layer",)).items():
-        units = pc.field("unit").isin(sorted({row["unit"] for row in own}))
-        here = (pc.field("layer") == layer) & units & (pc.field("rank") <= COMPARED)
-        rows = run.read("topk", here, [*POLE, "sent_id"])
-        won.append(rows.join(places, list(POLE), join_type="inner").select(["number", "sent_id"]))
-    leader, sentence = (column.to_numpy() for column in pa.concat_tables(won).columns)
+    rows = run.read_numbered("topk", leaders, pc.field("rank") <= COMPARED, ["sent_id"])
+    leader, sentence = (column.to_numpy() for column in rows.columns)
     ids, column = np.unique(sentence, return_inverse=True)
     return csr_array((np.ones(len(leader)), (leader, column)), (len(leaders), len(ids)))
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from ops.arrays import Bools, Float64s, Int64s, begins_group
 from ops.facts.evidence import LEFT_OUT, as_text
-from ops.facts.rows import POLE, Rows, grouped, key_of, numbered
+from ops.facts.rows import POLE, Rows, key_of
 from ops.facts.run_facts import RunFacts
 from ops.schema.verdicts import RULE
 
@@ -65,7 +65,6 @@ def find_main_items(run: RunFacts, leaders: Rows) -> MainItems:
 
 def _excess(run: RunFacts, leaders: Rows, number: dict[tuple[str, str], int]) -> csr_array:
     """Return `MainItems.excess`, given the column of each item: its kind or property, and its text in lower case."""
-    places = numbered(leaders)
     kinds, texts = (pa.array([item[place] for item in number], pa.string()) for place in range(2))
     items = pa.table({"kind": kinds, "text": texts, "item": pa.array(number.values(), pa.int64())})
     parts = [np.zeros((3, 0))]
@@ -73,16 +72,12 @@ def _excess(run: RunFacts, leaders: Rows, number: dict[tuple[str, str], int]) ->
         # A profile of tags counts tokens instead of sentences.
         left_out = pa.array(LEFT_OUT if table == "profiles" else (), pa.string())
         is_item = pc.utf8_lower(pc.field(text)).isin(texts) & ~pc.field(kind).isin(left_out)
-        for (layer,), led in grouped(leaders, ("layer",)).items():
-            units = pc.field("unit").isin(sorted({row["unit"] for row in led}))
-            here = (pc.field("layer") == layer) & units & is_item
-            rows = run.read(table, here, [*POLE, kind, text, "share", "baseline_share"])
-            more = pc.subtract(rows["share"], pc.fill_null(rows["baseline_share"], 0.0))
-            own = rows.select(POLE).append_column("kind", pc.replace_substring(rows[kind], " ", "_"))
-            own = own.append_column("text", pc.utf8_lower(rows[text])).append_column("more", more)
-            own = own.filter(pc.greater(more, 0)).join(places, list(POLE), join_type="inner")
-            own = own.join(items, ["kind", "text"], join_type="inner")
-            parts.append(np.stack([own[name].to_numpy().astype(np.float64) for name in ("number", "item", "more")]))
+        rows = run.read_numbered(table, leaders, is_item, [kind, text, "share", "baseline_share"])
+        more = pc.subtract(rows["share"], pc.fill_null(rows["baseline_share"], 0.0))
+        own = rows.select(["number"]).append_column("kind", pc.replace_substring(rows[kind], " ", "_"))
+        own = own.append_column("text", pc.utf8_lower(rows[text])).append_column("more", more)
+        own = own.filter(pc.greater(more, 0)).join(items, ["kind", "text"], join_type="inner")
+        parts.append(np.stack([own[name].to_numpy().astype(np.float64) for name in ("number", "item", "more")]))
     found = np.hstack(parts)
     # Of a word in upper and in lower case, the more frequent form counts.
     found = found[:, np.lexsort((-found[2], found[1], found[0]))]

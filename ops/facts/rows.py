@@ -5,10 +5,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
-
-from ops.schema import schema
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -30,12 +27,6 @@ def name_of(row: Row) -> str:
     '3:43 top'
     """
     return f"{row['layer']}:{row['unit']} {row['pole']}"
-
-
-def numbered(rows: Rows) -> pa.Table:
-    """Return a table of the layer, unit and pole of some rows, and of `number`, the index of each row."""
-    columns = pa.schema([schema("topk").field(name) for name in POLE])
-    return pa.Table.from_pylist(rows, columns).append_column("number", pa.array(range(len(rows)), pa.int64()))
 
 
 def any_of(neurons: Iterable[Pair]) -> pc.Expression:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from ops.errors import InputError
 from ops.facts.findings import LEAST_COUNT
 from ops.facts.rows import POLE, Key, Pair, Row, Rows, any_of, grouped, key_of
+from ops.schema import schema
 from ops.schema.verdicts import RULE
 from ops.sentences.hubs import most_wins
 from ops.storage.open_tables import OpenTables
@@ -54,6 +55,21 @@ class RunFacts:
         if table not in self.table_names:
             return pa.table({})
         return self.tables.read(table, where, list(columns) if columns else None)
+
+    def read_numbered(self, table: str, neurons: Rows, where: pc.Expression, columns: Sequence[str]) -> pa.Table:
+        """Return some columns of the rows of some neurons and poles, with `number`, the index of the neuron and pole.
+
+        They are read layer by layer, so that no layer's rows of other neurons stay in memory.
+        """
+        keys = pa.schema([schema("topk").field(name) for name in POLE])
+        numbers = pa.array(range(len(neurons)), pa.int64())
+        numbered = pa.Table.from_pylist(neurons, keys).append_column("number", numbers)
+        parts = []
+        for (layer,), own in grouped(neurons, ("layer",)).items():
+            here = (pc.field("layer") == layer) & pc.field("unit").isin(sorted({row["unit"] for row in own}))
+            rows = self.read(table, here & where, [*POLE, *columns])
+            parts.append(rows.join(numbered, list(POLE), join_type="inner").select(["number", *columns]))
+        return pa.concat_tables(parts)
 
     def has(self, layer: int, unit: int) -> bool:
         """Return whether the run has this neuron."""

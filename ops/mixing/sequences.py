@@ -100,10 +100,10 @@ def sequence_starts(alone: Int64s, more: Int64s, documents: Sequence[object], li
     """
     starts: list[int] = []
     length = 0
-    for i in range(len(alone)):
-        if starts and documents[i] == documents[i - 1] and length + more[i] <= limit:
-            length += more[i]
+    for i, (whole, added) in enumerate(zip(alone.tolist(), more.tolist(), strict=True)):
+        if starts and documents[i] == documents[i - 1] and length + added <= limit:
+            length += added
         else:
             starts.append(i)
-            length = alone[i]
+            length = whole
     return np.array(starts, np.int64)
