@@ -1,5 +1,3 @@
-"""`python -m jobs.annotate`."""
-
 from jobs.annotate.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.audit`."""
-
 from jobs.audit.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.browse`."""
-
 from jobs.browse.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.compare`."""
-
 from jobs.compare.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.contrast`."""
-
 from jobs.contrast.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.explain`."""
-
 from jobs.explain.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.export`."""
-
 from jobs.export.job import JOB
 
 raise SystemExit(JOB.main())

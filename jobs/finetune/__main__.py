@@ -1,5 +1,3 @@
-"""`python -m jobs.finetune`."""
-
 from jobs.finetune.job import JOB
 
 raise SystemExit(JOB.main())

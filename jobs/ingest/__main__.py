@@ -1,5 +1,3 @@
-"""`python -m jobs.ingest`."""
-
 from jobs.ingest.job import JOB
 
 raise SystemExit(JOB.main())

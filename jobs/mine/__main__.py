@@ -1,5 +1,3 @@
-"""`python -m jobs.mine`."""
-
 from jobs.mine.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.mixing`."""
-
 from jobs.mixing.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.outputs`."""
-
 from jobs.outputs.job import JOB
 
 raise SystemExit(JOB.main())

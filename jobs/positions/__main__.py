@@ -1,5 +1,3 @@
-"""`python -m jobs.positions`."""
-
 from jobs.positions.job import JOB
 
 raise SystemExit(JOB.main())

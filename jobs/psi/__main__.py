@@ -1,5 +1,3 @@
-"""`python -m jobs.psi`."""
-
 from jobs.psi.job import JOB
 
 raise SystemExit(JOB.main())

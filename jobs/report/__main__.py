@@ -1,5 +1,3 @@
-"""`python -m jobs.report`."""
-
 from jobs.report.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.respond`."""
-
 from jobs.respond.job import JOB
 
 raise SystemExit(JOB.main())

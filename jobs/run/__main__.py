@@ -1,5 +1,3 @@
-"""`python -m jobs.run`."""
-
 from jobs.run.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.show`."""
-
 from jobs.show.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.tokens`."""
-
 from jobs.tokens.job import JOB
 
 raise SystemExit(JOB.main())

@@ -1,5 +1,3 @@
-"""`python -m jobs.topk`."""
-
 from jobs.topk.job import JOB
 
 raise SystemExit(JOB.main())

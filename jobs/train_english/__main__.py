@@ -1,5 +1,3 @@
-"""`python -m jobs.train_english`."""
-
 from jobs.train_english.job import JOB
 
 raise SystemExit(JOB.main())
