@@ -9,28 +9,25 @@ What to expect (two cores, November 2026): the included pipeline annotates 20,30
 processor time (`python -m bench english`, without tables and codes).
 """
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from jobs.options.configs import StageConfig
+from jobs.options.configs import StageConfig, option
 from jobs.stage.main import Job
 
 
 class AnnotateConfig(StageConfig):
     """Options of `annotate`."""
 
-    heading: ClassVar[tuple[int, str]] = (40, "Tags and parses (annotate)")
+    heading = (40, "Tags and parses (annotate)")
 
-    pipeline: str = Field(
-        "english",
-        description="Use this spaCy pipeline: english (included), blank (words only), a package or a directory",
+    pipeline: str = option(
+        "english", "Use this spaCy pipeline: english (included), blank (words only), a package or a directory"
     )
-    scope: Literal["named", "all"] = Field(
-        "named", description="Annotate only the sentences that other tables name, or all of the corpus"
+    scope: Literal["named", "all"] = option(
+        "named", "Annotate only the sentences that other tables name, or all of the corpus"
     )
-    baseline_size: int | None = Field(
-        None, ge=0, description="Draw this many sentences as the uniform baseline sample (default: all)"
+    baseline_size: int | None = option(
+        None, "Draw this many sentences as the uniform baseline sample (default: all)", ge=0
     )
 
 

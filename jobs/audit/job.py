@@ -10,22 +10,18 @@ audit/neurons/ (a neuron's illusion and verdict), the controls of each table, an
 2021.
 """
 
-from typing import ClassVar
-
-from pydantic import Field
-
-from jobs.options.configs import StageConfig, UnitsConfig
+from jobs.options.configs import StageConfig, UnitsConfig, option
 from jobs.stage.main import Job
 
 
 class AuditConfig(UnitsConfig):
     """Options of `audit`."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "Comparison of data sets (audit)")
+    heading = (60, "Comparison of data sets (audit)")
 
-    winners: int = Field(200, ge=20, description="Use at most this many winners per data set, the first by rank")
-    no_controls: bool = Field(
-        False, description="Skip the controls: data sets permuted over documents, and two halves of each data set"
+    winners: int = option(200, "Use at most this many winners per data set, the first by rank", ge=20)
+    no_controls: bool = option(
+        False, "Skip the controls: data sets permuted over documents, and two halves of each data set"
     )
 
 

@@ -8,29 +8,24 @@ ends it. Reads the tables that run.json names, reopens them when they are rebuil
 Ray.
 """
 
-from typing import ClassVar
-
-from pydantic import Field
-
-from jobs.options.configs import JobConfig
+from jobs.options.configs import JobConfig, option
 from jobs.stage.main import Job
 
 
 class BrowseConfig(JobConfig):
     """Options of `browse`."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "Server")
+    heading = (10, "Server")
 
-    host: str = Field(
-        "127.0.0.1",
-        description="Listen on this address; 127.0.0.1: this machine only; 0.0.0.0: anyone who can reach it",
+    host: str = option(
+        "127.0.0.1", "Listen on this address; 127.0.0.1: this machine only; 0.0.0.0: anyone who can reach it"
     )
-    port: int = Field(8000, ge=0, le=65_535, description="Listen on this port; 0: any free port")
-    allow_host: tuple[str, ...] = Field(
-        (), description="Also answer requests to this host name, such as a proxy's; repeat for several"
+    port: int = option(8000, "Listen on this port; 0: any free port", ge=0, le=65_535)
+    allow_host: tuple[str, ...] = option(
+        (), "Also answer requests to this host name, such as a proxy's; repeat for several"
     )
-    winners: int = Field(50, ge=1, le=1_000, description="List this many winners per pole on a page")
-    seconds: float = Field(30.0, gt=0, description="Stop a search after this many seconds")
+    winners: int = option(50, "List this many winners per pole on a page", ge=1, le=1_000)
+    seconds: float = option(30.0, "Stop a search after this many seconds", gt=0)
 
 
 JOB = Job("browse", BrowseConfig, "jobs.browse.server:browse", __doc__)

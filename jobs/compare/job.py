@@ -20,11 +20,11 @@ takes 11 ms of one core for each sentence and neuron, random neurons included. F
 see docs/compare.md.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from jobs.options.configs import ArithmeticConfig, PlacementConfig, Texts, UnitsConfig, listed
+from jobs.options.configs import ArithmeticConfig, PlacementConfig, Texts, UnitsConfig, listed, option
 from jobs.stage.main import Job
 
 Count = Annotated[int, Field(ge=1)]
@@ -34,56 +34,48 @@ Part = Literal["dimensions", "neighbours", "groups", "diversity", "matches", "ru
 class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     """Options of `compare`."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "Comparison (compare)")
+    heading = (60, "Comparison (compare)")
 
-    part: Annotated[tuple[Part, ...], BeforeValidator(listed)] = Field(
-        (), description="Run only this part; repeatable (default: all parts whose other run or model is given)"
+    part: Annotated[tuple[Part, ...], BeforeValidator(listed)] = option(
+        (), "Run only this part; repeatable (default: all parts whose other run or model is given)"
     )
-    permutations: int = Field(1_000, ge=1, description="Permute the units this many times, as the null of dimensions")
-    rotations: int = Field(99, ge=1, description="Draw this many rotated bases, as the control of dimensions")
-    nearest: int = Field(
-        10, ge=1, description="List this many neighbours by correlation and by overlap, within and across layers"
+    permutations: int = option(1_000, "Permute the units this many times, as the null of dimensions", ge=1)
+    rotations: int = option(99, "Draw this many rotated bases, as the control of dimensions", ge=1)
+    nearest: int = option(10, "List this many neighbours by correlation and by overlap, within and across layers", ge=1)
+    group_count: int = option(10, "Groups of k-means", ge=1)
+    group_range: Annotated[tuple[Count, ...], BeforeValidator(listed)] = option(
+        (2, 5, 10, 15, 20, 30), "Measure silhouette and stability for this number of groups; repeatable"
     )
-    group_count: int = Field(10, ge=1, description="Groups of k-means")
-    group_range: Annotated[tuple[Count, ...], BeforeValidator(listed)] = Field(
-        (2, 5, 10, 15, 20, 30), description="Measure silhouette and stability for this number of groups; repeatable"
+    group_sentences: int = option(1_000, "Describe each neuron by this many sentences of the activation sample", ge=2)
+    diversity_clusters: Annotated[tuple[Count, ...], BeforeValidator(listed)] = option(
+        (1, 5, 10, 20, 50, 100, 200), "Group the winners' vectors into this many clusters; repeatable"
     )
-    group_sentences: int = Field(
-        1_000, ge=2, description="Describe each neuron by this many sentences of the activation sample"
+    diversity_sample: int = option(10_000, "Draw this many winners per layer to embed and cluster", ge=1)
+    with_: str = option("", "Match units with those of this run: another model over the same corpus")
+    against_run: str = option(
+        "", "Compare scores with this control run: random weights or rotated directions, same corpus"
     )
-    diversity_clusters: Annotated[tuple[Count, ...], BeforeValidator(listed)] = Field(
-        (1, 5, 10, 20, 50, 100, 200), description="Group the winners' vectors into this many clusters; repeatable"
+    against: str = option(
+        "", "Measure how far this other model moved: a name as for topk --model, or its run directory"
     )
-    diversity_sample: int = Field(10_000, ge=1, description="Draw this many winners per layer to embed and cluster")
-    with_: str = Field("", description="Match units with those of this run: another model over the same corpus")
-    against_run: str = Field(
-        "", description="Compare scores with this control run: random weights or rotated directions, same corpus"
+    model_seed: int | None = option(None, "Seed of the weights of --against random:NAME (default: 0)", ge=0)
+    text_set: Texts = option((), "Have both models read this text set: NAME=SOURCE, SOURCE as for --corpus; repeatable")
+    text_column: str = option("text", "Column of the text sets that holds the text")
+    split: Literal["sentences", "none"] = option(
+        "sentences", "Split the texts of text sets into sentences, or take each row as one sentence (none)"
     )
-    against: str = Field(
-        "", description="Measure how far this other model moved: a name as for topk --model, or its run directory"
+    text_limit: int = option(
+        10_000, "Read at most this many sentences per text set, a uniform sample of distinct ones", ge=1
     )
-    model_seed: int | None = Field(None, ge=0, description="Seed of the weights of --against random:NAME (default: 0)")
-    text_set: Texts = Field(
-        (), description="Have both models read this text set: NAME=SOURCE, SOURCE as for --corpus; repeatable"
+    resamples: int = option(1_000, "Bootstrap resamples for the intervals of runs", ge=1)
+    ablate: int = option(0, "Set to their mean this many neurons per property, those with most of it", ge=0)
+    ablate_most: int = option(100, "Ablate at most this many neurons in all", ge=1)
+    ablate_random: int = option(
+        39, "Draw N random neurons of similar spread per ablated one; the smallest p is 1/(N + 1)", ge=1
     )
-    text_column: str = Field("text", description="Column of the text sets that holds the text")
-    split: Literal["sentences", "none"] = Field(
-        "sentences", description="Split the texts of text sets into sentences, or take each row as one sentence (none)"
-    )
-    text_limit: int = Field(
-        10_000, ge=1, description="Read at most this many sentences per text set, a uniform sample of distinct ones"
-    )
-    resamples: int = Field(1_000, ge=1, description="Bootstrap resamples for the intervals of runs")
-    ablate: int = Field(0, ge=0, description="Set to their mean this many neurons per property, those with most of it")
-    ablate_most: int = Field(100, ge=1, description="Ablate at most this many neurons in all")
-    ablate_random: int = Field(
-        39, ge=1, description="Draw N random neurons of similar spread per ablated one; the smallest p is 1/(N + 1)"
-    )
-    ablate_sentences: int = Field(100, ge=1, description="Read this many sentences of the sample for each neuron")
-    figure_layer: int = Field(
-        6, ge=1, description="Draw the groups of this layer, or of the last one if there are fewer"
-    )
-    figure_units: str = Field("301:350", description="Show these units, FIRST:LAST, in the heat map of dimensions")
+    ablate_sentences: int = option(100, "Read this many sentences of the sample for each neuron", ge=1)
+    figure_layer: int = option(6, "Draw the groups of this layer, or of the last one if there are fewer", ge=1)
+    figure_units: str = option("301:350", "Show these units, FIRST:LAST, in the heat map of dimensions")
 
 
 JOB = Job("compare", CompareConfig, "jobs.compare.steps:compare", __doc__)

@@ -14,40 +14,32 @@ What to expect (9,813 sentences, 2,301 units, November 2026): units and controls
 and probes 120 s, 88 s of them for rotations (python -m bench contrast). --no-probes leaves them out.
 """
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from jobs.options.configs import PlacementConfig, Texts
+from jobs.options.configs import PlacementConfig, Texts, option
 from jobs.stage.main import Job
 
 
 class ContrastConfig(PlacementConfig):
     """Options of `contrast`."""
 
-    heading: ClassVar[tuple[int, str]] = (56, "Your own groups (contrast)")
+    heading = (56, "Your own groups (contrast)")
 
-    by: Texts = Field(
-        (), description="Contrast each value of this metadata key, or of dataset, with the rest; repeatable"
+    by: Texts = option((), "Contrast each value of this metadata key, or of dataset, with the rest; repeatable")
+    a: Texts = option((), "Sentences of group a have KEY=VALUE; repeat it for several conditions")
+    b: Texts = option((), "Sentences of group b have KEY=VALUE; repeat it for several conditions")
+    a_texts: str = option("", "Group a is these texts of your own, SOURCE as for --corpus")
+    b_texts: str = option("", "Group b is these texts of your own, SOURCE as for --corpus")
+    text_column: str = option("text", "Column of your own texts that holds the text")
+    split: Literal["sentences", "none"] = option(
+        "sentences", "Split your own texts into sentences, or take each row as one sentence (none)"
     )
-    a: Texts = Field((), description="Sentences of group a have KEY=VALUE; repeat it for several conditions")
-    b: Texts = Field((), description="Sentences of group b have KEY=VALUE; repeat it for several conditions")
-    a_texts: str = Field("", description="Group a is these texts of your own, SOURCE as for --corpus")
-    b_texts: str = Field("", description="Group b is these texts of your own, SOURCE as for --corpus")
-    text_column: str = Field("text", description="Column of your own texts that holds the text")
-    split: Literal["sentences", "none"] = Field(
-        "sentences", description="Split your own texts into sentences, or take each row as one sentence (none)"
+    text_limit: int = option(10_000, "Read at most this many sentences of each group's texts, a uniform sample", ge=1)
+    sentences: int | None = option(
+        None, "Score this many sentences of the corpus, a uniform sample (default: activation sample)", ge=1
     )
-    text_limit: int = Field(
-        10_000, ge=1, description="Read at most this many sentences of each group's texts, a uniform sample"
-    )
-    sentences: int | None = Field(
-        None, ge=1, description="Score this many sentences of the corpus, a uniform sample (default: activation sample)"
-    )
-    random_run: str = Field(
-        "", description="Also probe the units of this run: the same model with random weights, same corpus"
-    )
-    no_probes: bool = Field(False, description="Skip the probes, which take most of the time")
+    random_run: str = option("", "Also probe the units of this run: the same model with random weights, same corpus")
+    no_probes: bool = option(False, "Skip the probes, which take most of the time")
 
 
 JOB = Job("contrast", ContrastConfig, "jobs.contrast.steps:contrast", __doc__)

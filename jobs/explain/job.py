@@ -7,34 +7,22 @@ Writes explanations/, explanation_terms/, families/, examples/ and explain/contr
 tables (topk/, sentences/, activations/, patterns/ and profiles/) and the token table of the model.
 """
 
-from typing import ClassVar
-
-from pydantic import Field
-
-from jobs.options.configs import StageConfig, UnitsConfig
+from jobs.options.configs import StageConfig, UnitsConfig, option
 from jobs.stage.main import Job
 
 
 class ExplainConfig(UnitsConfig):
     """Options of `explain`."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "Explanations (explain)")
+    heading = (60, "Explanations (explain)")
 
-    literals: int = Field(
-        8,
-        ge=1,
-        le=32,
-        description="Use at most this many literals in a neuron's activation model, nuisance literals not counted",
+    literals: int = option(
+        8, "Use at most this many literals in a neuron's activation model, nuisance literals not counted", ge=1, le=32
     )
-    card_literals: int = Field(
-        6,
-        ge=1,
-        le=16,
-        description="Use at most this many literals in a pole's score card, nuisance literals not counted",
+    card_literals: int = option(
+        6, "Use at most this many literals in a pole's score card, nuisance literals not counted", ge=1, le=16
     )
-    no_controls: bool = Field(
-        False, description="Skip the controls of each layer: a rotated basis and shuffled activations"
-    )
+    no_controls: bool = option(False, "Skip the controls of each layer: a rotated basis and shuffled activations")
 
 
 EXPLAIN_OPTIONS = tuple(ExplainConfig.model_fields.keys() - StageConfig.model_fields.keys())

@@ -13,44 +13,36 @@ to a temporary folder next to --to, whose place it takes when it is complete. Pa
 Does not start Ray.
 """
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from jobs.options.configs import MOST_UNITS, JobConfig, Texts
+from jobs.options.configs import MOST_UNITS, JobConfig, Texts, option
 from jobs.stage.main import Job
 
 
 class ExportConfig(JobConfig):
     """Options of `export`."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "Export")
-    required: ClassVar[tuple[str, ...]] = ("out", "to")
+    heading = (10, "Export")
+    required = ("out", "to")
 
-    to: str = Field(
-        "", description="Folder to write, on this machine: new, empty, or an earlier export of the same run"
+    to: str = option("", "Folder to write, on this machine: new, empty, or an earlier export of the same run")
+    format: Literal["hub", "neuronpedia", "delphi"] = option(
+        "hub", "Write a dataset folder for the hub, files for a Neuronpedia import, or a delphi cache"
     )
-    format: Literal["hub", "neuronpedia", "delphi"] = Field(
-        "hub", description="Write a dataset folder for the hub, files for a Neuronpedia import, or a delphi cache"
+    license: str = option("", "Licence of the whole export, as the hub names it, such as cc-by-4.0")
+    source_license: Texts = option((), "Licence of a data set's sentences, NAME=LICENCE; repeatable")
+    push: str = option("", "Upload the folder to the hub under this name, ORG/NAME")
+    private: bool = option(False, "Make the dataset on the hub private")
+    units: Texts = option(
+        (), f"Export only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} (not for hub)"
     )
-    license: str = Field("", description="Licence of the whole export, as the hub names it, such as cc-by-4.0")
-    source_license: Texts = Field((), description="Licence of a data set's sentences, NAME=LICENCE; repeatable")
-    push: str = Field("", description="Upload the folder to the hub under this name, ORG/NAME")
-    private: bool = Field(False, description="Make the dataset on the hub private")
-    units: Texts = Field(
-        (), description=f"Export only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} (not for hub)"
-    )
-    name: str = Field("atlas", description="Prefix of the release's and sources' names (neuronpedia)")
-    model_id: str = Field(
-        "", description="Id of the model in Neuronpedia, such as gpt2-small (default: the model's name)"
-    )
-    creator_id: str = Field(
+    name: str = option("atlas", "Prefix of the release's and sources' names (neuronpedia)")
+    model_id: str = option("", "Id of the model in Neuronpedia, such as gpt2-small (default: the model's name)")
+    creator_id: str = option(
         "clkht01d40000jv08hvalcvly",
-        description="Id of the user who owns the rows in Neuronpedia (default: the user it is set up with)",
+        "Id of the user who owns the rows in Neuronpedia (default: the user it is set up with)",
     )
-    context: int = Field(
-        32, ge=1, le=65_536, description="Tokens per row; a longer sentence continues in the next row (delphi)"
-    )
+    context: int = option(32, "Tokens per row; a longer sentence continues in the next row (delphi)", ge=1, le=65_536)
 
 
 JOB = Job("export", ExportConfig, "jobs.export.write:export", __doc__)

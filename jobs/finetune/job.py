@@ -16,39 +16,35 @@ such steps, the accuracy on 289 test documents in 19 categories of news is 0.78;
 category gives 0.37. docs/compare.md lists the shifts, next to the shifts for shuffled labels and for another seed.
 """
 
-from typing import ClassVar
-
-from pydantic import Field
-
-from jobs.options.configs import CorpusModelConfig, Texts
+from jobs.options.configs import CorpusModelConfig, Texts, option
 from jobs.stage.main import Job
 
 
 class FinetuneConfig(CorpusModelConfig):
     """Options of `finetune`, and the options of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "Fine-tuning (finetune)")
-    required: ClassVar[tuple[str, ...]] = ("out", "label")
+    heading = (60, "Fine-tuning (finetune)")
+    required = ("out", "label")
 
-    label: str = Field("", description="Column of the sources that holds a document's label")
-    drop_label: Texts = Field((), description="Exclude the documents with this label; repeatable")
-    min_documents: int = Field(2, ge=2, description="Exclude labels with fewer documents than this")
-    documents: int | None = Field(
-        None, ge=4, description="Use at most this many documents, a uniform sample (default: all that have a label)"
+    label: str = option("", "Column of the sources that holds a document's label")
+    drop_label: Texts = option((), "Exclude the documents with this label; repeatable")
+    min_documents: int = option(2, "Exclude labels with fewer documents than this", ge=2)
+    documents: int | None = option(
+        None, "Use at most this many documents, a uniform sample (default: all that have a label)", ge=4
     )
-    test_share: float = Field(0.2, gt=0, lt=1, description="Keep this share of each label's documents for the test")
-    split_seed: int = Field(
-        0, ge=0, description="Seed of the sample and the split, so that runs with different --seed values share both"
+    test_share: float = option(0.2, "Keep this share of each label's documents for the test", gt=0, lt=1)
+    split_seed: int = option(
+        0, "Seed of the sample and the split, so that runs with different --seed values share both", ge=0
     )
-    shuffle_labels: bool = Field(False, description="Shuffle the labels of the training documents, as a control")
-    epochs: int = Field(5, ge=1, description="Passes over the training documents")
-    learning_rate: float = Field(1e-5, gt=0, description="Learning rate of Adam, constant throughout")
-    dropout: float = Field(0.5, ge=0, lt=1, description="Share of [CLS] that is dropped before the linear layer")
-    batch_size: int = Field(8, ge=1, description="Documents per step")
-    max_tokens: int | None = Field(
-        None, ge=3, description="Cut documents to this many tokens, special ones included (default: the model's limit)"
+    shuffle_labels: bool = option(False, "Shuffle the labels of the training documents, as a control")
+    epochs: int = option(5, "Passes over the training documents", ge=1)
+    learning_rate: float = option(1e-5, "Learning rate of Adam, constant throughout", gt=0)
+    dropout: float = option(0.5, "Share of [CLS] that is dropped before the linear layer", ge=0, lt=1)
+    batch_size: int = option(8, "Documents per step", ge=1)
+    max_tokens: int | None = option(
+        None, "Cut documents to this many tokens, special ones included (default: the model's limit)", ge=3
     )
-    checkpoint_steps: int = Field(200, ge=1, description="Steps between two checkpoints")
+    checkpoint_steps: int = option(200, "Steps between two checkpoints", ge=1)
 
 
 JOB = Job("finetune", FinetuneConfig, "jobs.finetune.steps:finetune", __doc__)

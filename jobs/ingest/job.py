@@ -10,8 +10,6 @@ What to expect (two cores, November 2026): the packaged docstrings take 25 s, mo
 bench ingest`). A worker uses 500 to 750 MB, regardless of the length of the corpus.
 """
 
-from typing import ClassVar
-
 from jobs.options.configs import CorpusConfig
 from jobs.stage.main import Job
 
@@ -19,7 +17,7 @@ from jobs.stage.main import Job
 class IngestConfig(CorpusConfig):
     """Options of `ingest`."""
 
-    required: ClassVar[tuple[str, ...]] = ("out", "corpus")
+    required = ("out", "corpus")
 
 
 JOB = Job("ingest", IngestConfig, "jobs.ingest.steps:ingest", __doc__)

@@ -13,66 +13,54 @@ A worker that processed 64 neurons with 10,000 winners each used 0.9 GB while it
 tables; it now processes 16 such neurons at a time.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field
-
-from jobs.options.configs import StageConfig, UnitsConfig, listed
+from jobs.options.configs import StageConfig, Texts, UnitsConfig, option
 from jobs.stage.main import Job
 
 
 class MineConfig(UnitsConfig):
     """Options of `mine`."""
 
-    heading: ClassVar[tuple[int, str]] = (50, "Patterns (mine)")
+    heading = (50, "Patterns (mine)")
 
-    engine: Literal["compiled", "prefixspan"] = Field(
-        "compiled",
-        description="Mine words and tags with the compiled miner, or the prefixspan package (slow, no gap limit)",
+    engine: Literal["compiled", "prefixspan"] = option(
+        "compiled", "Mine words and tags with the compiled miner, or the prefixspan package (slow, no gap limit)"
     )
-    word_min_support: float = Field(
-        0.005, gt=0, le=1, description="Keep word patterns that at least this share of the winners contain"
+    word_min_support: float = option(
+        0.005, "Keep word patterns that at least this share of the winners contain", gt=0, le=1
     )
-    word_max_length: int = Field(4, ge=1, description="Keep word patterns of at most this many words")
-    word_max_gap: int = Field(
-        4, ge=-1, description="Skip at most this many words between neighbours of a word pattern; -1: no limit"
+    word_max_length: int = option(4, "Keep word patterns of at most this many words", ge=1)
+    word_max_gap: int = option(
+        4, "Skip at most this many words between neighbours of a word pattern; -1: no limit", ge=-1
     )
-    word_case: Literal["keep", "lower"] = Field("keep", description="Keep words as written, or fold them to lower case")
-    punctuation: Literal["drop", "keep"] = Field(
-        "drop", description="Drop punctuation from word and tag patterns, or keep it"
+    word_case: Literal["keep", "lower"] = option("keep", "Keep words as written, or fold them to lower case")
+    punctuation: Literal["drop", "keep"] = option("drop", "Drop punctuation from word and tag patterns, or keep it")
+    tag_min_support: float = option(
+        0.01, "Keep tag patterns that at least this share of the winners contain", gt=0, le=1
     )
-    tag_min_support: float = Field(
-        0.01, gt=0, le=1, description="Keep tag patterns that at least this share of the winners contain"
+    tag_max_length: int = option(5, "Keep tag patterns of at most this many tags", ge=1)
+    tag_max_gap: int = option(2, "Skip at most this many tags between neighbours of a tag pattern; -1: no limit", ge=-1)
+    subtree_min_support: float = option(
+        0.01, "Keep subtrees that at least this share of the winners contain", gt=0, le=1
     )
-    tag_max_length: int = Field(5, ge=1, description="Keep tag patterns of at most this many tags")
-    tag_max_gap: int = Field(
-        2, ge=-1, description="Skip at most this many tags between neighbours of a tag pattern; -1: no limit"
+    subtree_max_nodes: int = option(5, "Keep subtrees of at most this many nodes", ge=2)
+    subtree_root: Literal["keep", "collapse"] = option("keep", "Keep an S right under ROOT, or collapse it into ROOT")
+    min_count: int = option(
+        5, "Keep patterns and profile values that at least this many winners have, whatever their share", ge=1
     )
-    subtree_min_support: float = Field(
-        0.01, gt=0, le=1, description="Keep subtrees that at least this share of the winners contain"
+    productivity: float = option(
+        1.05, "Require this lift over each pattern that is one item shorter; 0: keep all patterns", ge=0
     )
-    subtree_max_nodes: int = Field(5, ge=2, description="Keep subtrees of at most this many nodes")
-    subtree_root: Literal["keep", "collapse"] = Field(
-        "keep", description="Keep an S right under ROOT, or collapse it into ROOT"
+    nuisance: Texts = option(
+        (), "Take this metadata key for a source, like data set and length, not a finding; repeatable"
     )
-    min_count: int = Field(
-        5,
-        ge=1,
-        description="Keep patterns and profile values that at least this many winners have, whatever their share",
+    no_scores: bool = option(False, "Skip the held-out scores, which take more than half of the time")
+    null_sets: int = option(
+        0, "Also mine this many random sets of each kind, to measure what chance shows; 0: none", ge=0
     )
-    productivity: float = Field(
-        1.05, ge=0, description="Require this lift over each pattern that is one item shorter; 0: keep all patterns"
-    )
-    nuisance: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
-        (),
-        description="Take this metadata key for a source, like data set and length, not a finding; repeatable",
-    )
-    no_scores: bool = Field(False, description="Skip the held-out scores, which take more than half of the time")
-    null_sets: int = Field(
-        0, ge=0, description="Also mine this many random sets of each kind, to measure what chance shows; 0: none"
-    )
-    max_patterns: int = Field(
-        1_000, ge=0, description="Keep at most this many patterns per neuron, pole and kind, by rank; 0: all"
+    max_patterns: int = option(
+        1_000, "Keep at most this many patterns per neuron, pole and kind, by rank; 0: all", ge=0
     )
 
 

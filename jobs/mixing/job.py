@@ -15,26 +15,20 @@ What to expect: the job takes 1.3 times the forward pass alone. With `sample` th
 `sample`, the mean mixing ratio after LayerNorm is between 20 and 33 %, depending on the layer.
 """
 
-from typing import ClassVar
-
-from pydantic import Field
-
-from jobs.options.configs import SampledPassConfig
+from jobs.options.configs import SampledPassConfig, option
 from jobs.stage.main import Job
 
 
 class MixingConfig(SampledPassConfig):
     """Options of `mixing`, and the options of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "Attention mixing (mixing)")
+    heading = (60, "Attention mixing (mixing)")
 
-    pack: int = Field(
-        0,
-        ge=0,
-        description="Pack consecutive sentences into sequences of at most this many tokens; 0: one sentence each",
+    pack: int = option(
+        0, "Pack consecutive sentences into sequences of at most this many tokens; 0: one sentence each", ge=0
     )
-    mask_rate: float = Field(0.12, ge=0, le=1, description="Replace this share of the tokens by the mask token")
-    per_token: bool = Field(False, description="Also write the ratios of every token (mixing/tokens)")
+    mask_rate: float = option(0.12, "Replace this share of the tokens by the mask token", ge=0, le=1)
+    per_token: bool = option(False, "Also write the ratios of every token (mixing/tokens)")
 
 
 JOB = Job("mixing", MixingConfig, "jobs.mixing.steps:mixing", __doc__)

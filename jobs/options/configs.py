@@ -62,6 +62,11 @@ Config = TypeVar("Config", bound=BaseModel)
 Texts = Annotated[tuple[str, ...], BeforeValidator(listed)]  # of an option that may be repeated
 
 
+def option(default: Any, about: str, **limits: Any) -> Any:
+    """Return the field of an option: its default, the line of the help about it, and the limits of its value."""
+    return Field(default, description=about, **limits)
+
+
 class CheckedConfig(BaseModel):
     """Frozen options, in which every number is small enough for a table."""
 
@@ -88,29 +93,23 @@ class JobConfig(CheckedConfig):
     required: ClassVar[tuple[str, ...]] = ("out",)
     notes: ClassVar[tuple[str, ...]] = ()
 
-    out: str = Field("", description="Run directory: a path, or a URI such as s3://bucket/run")
-    preset: Literal["small", "paper"] | None = Field(
-        None, description="Start from a set of sizes; no preset limits the corpus"
-    )
-    config: str | None = Field(
-        None, description="Read options from this YAML file, named as here without --; flags override it"
-    )
+    out: str = option("", "Run directory: a path, or a URI such as s3://bucket/run")
+    preset: Literal["small", "paper"] | None = option(None, "Start from a set of sizes; no preset limits the corpus")
+    config: str | None = option(None, "Read options from this YAML file, named as here without --; flags override it")
 
 
 class StageConfig(JobConfig):
     """Options of every stage that runs workers."""
 
-    heading: ClassVar[tuple[int, str]] = (80, "All stages")
+    heading = (80, "All stages")
 
-    redo: bool = Field(False, description="Run this stage again and replace its results and those of later stages")
-    dry_run: bool = Field(
-        False, description="Check everything, print what each stage would do, its time and its size, and stop"
+    redo: bool = option(False, "Run this stage again and replace its results and those of later stages")
+    dry_run: bool = option(False, "Check everything, print what each stage would do, its time and its size, and stop")
+    seed: int = option(0, "Seed of every random draw", ge=0)
+    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = option(
+        "auto", "Start at most this many workers; auto: one per core, or all that a cluster brings up"
     )
-    seed: int = Field(0, ge=0, description="Seed of every random draw")
-    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="Start at most this many workers; auto: one per core, or all that a cluster brings up"
-    )
-    keep_partials: bool = Field(False, description="Keep the partial files of a finished stage")
+    keep_partials: bool = option(False, "Keep the partial files of a finished stage")
 
 
 def values_of(value: Any) -> list[Any]:
@@ -121,58 +120,48 @@ def values_of(value: Any) -> list[Any]:
 class UnitsConfig(StageConfig):
     """Options of a stage that can be limited to some neurons (`jobs.stage.units`)."""
 
-    heading: ClassVar[tuple[int, str]] = (45, "Neurons")
+    heading = (45, "Neurons")
 
-    units: Texts = Field(
-        (), description=f"Process only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} neurons"
+    units: Texts = option(
+        (), f"Process only this neuron, LAYER:UNIT; repeatable; required beyond {MOST_UNITS:,} neurons"
     )
 
 
 class CorpusConfig(StageConfig):
     """Options of `ingest`: the sources, and how they are turned into sentences."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "Corpus (ingest)")
-    notes: ClassVar[tuple[str, ...]] = (
+    heading = (10, "Corpus (ingest)")
+    notes = (
         "--model random:NAME: the architecture of NAME with random weights",
         f"--corpus presets: pydocs, {', '.join(CORPORA)}",
         "--corpus data sets: hf:ORG/NAME[:CONFIG][:SPLIT]",
         f"--corpus files: {suffixes()}",
     )
 
-    model: str = Field(
-        "sample",
-        description="Hugging Face id, directory, sample (MiniLM) or random:NAME (default: the run's model, or sample)",
+    model: str = option(
+        "sample", "Hugging Face id, directory, sample (MiniLM) or random:NAME (default: the run's model, or sample)"
     )
-    model_seed: int | None = Field(None, ge=0, description="Seed of the weights of --model random:NAME (default: 0)")
-    corpus: Texts = Field(
-        (),
-        description="Read this source, [NAME=]SOURCE: a file, glob, URI, Hugging Face data set or preset; repeatable",
+    model_seed: int | None = option(None, "Seed of the weights of --model random:NAME (default: 0)", ge=0)
+    corpus: Texts = option(
+        (), "Read this source, [NAME=]SOURCE: a file, glob, URI, Hugging Face data set or preset; repeatable"
     )
-    text_column: str = Field(
-        "text", description="Column that holds the text (default: text, or else a column of chats: messages)"
+    text_column: str = option("text", "Column that holds the text (default: text, or else a column of chats: messages)")
+    delimiter: str = option("", "Character between the cells of CSV files (default: found from the header)")
+    paragraphs: bool = option(False, "Take each paragraph of a .txt file as a row, for text with hard line breaks")
+    split: Literal["sentences", "none"] | Annotated[str, Field(pattern=r"^tokens:\d{1,15}$")] = option(
+        "sentences", "Split texts into sentences, keep rows as they are (none), or cut windows of N tokens (tokens:N)"
     )
-    delimiter: str = Field("", description="Character between the cells of CSV files (default: found from the header)")
-    paragraphs: bool = Field(
-        False, description="Take each paragraph of a .txt file as a row, for text with hard line breaks"
+    limit: int | None = option(
+        None, "Keep at most this many sentences, a uniform sample drawn after deduplication", ge=1
     )
-    split: Literal["sentences", "none"] | Annotated[str, Field(pattern=r"^tokens:\d{1,15}$")] = Field(
-        "sentences",
-        description="Split texts into sentences, keep rows as they are (none), or cut windows of N tokens (tokens:N)",
+    near_dedup: float | None = option(
+        None, "Drop near-duplicates: keep the first of texts with this Jaccard similarity, such as 0.8", gt=0, le=1
     )
-    limit: int | None = Field(
-        None, ge=1, description="Keep at most this many sentences, a uniform sample drawn after deduplication"
+    shard_size: Annotated[int, Field(ge=1)] | Literal["auto"] = option(
+        "auto", "Sentences per shard; auto: 1/32 of the corpus, at least 500 and at most 100,000"
     )
-    near_dedup: float | None = Field(
-        None,
-        gt=0,
-        le=1,
-        description="Drop near-duplicates: keep the first of texts with this Jaccard similarity, such as 0.8",
-    )
-    shard_size: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="Sentences per shard; auto: 1/32 of the corpus, at least 500 and at most 100,000"
-    )
-    on_error: Literal["fail", "reject"] = Field(
-        "fail", description="Stop at a broken place in a source, or record it as a reject and continue"
+    on_error: Literal["fail", "reject"] = option(
+        "fail", "Stop at a broken place in a source, or record it as a reject and continue"
     )
 
     @field_validator("delimiter")
@@ -202,12 +191,12 @@ class CorpusConfig(StageConfig):
 class DeviceConfig(StageConfig):
     """Options that say where a job runs a model."""
 
-    heading: ClassVar[tuple[int, str]] = (20, "Model and hardware")
+    heading = (20, "Model and hardware")
 
-    device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="Run the model here; auto: on GPUs if there are any, else on the CPU"
+    device: Literal["auto", "cpu", "cuda"] = option(
+        "auto", "Run the model here; auto: on GPUs if there are any, else on the CPU"
     )
-    threads: int = Field(1, ge=1, description="Threads per worker on a CPU")
+    threads: int = option(1, "Threads per worker on a CPU", ge=1)
 
 
 class CorpusModelConfig(CorpusConfig, DeviceConfig):
@@ -217,30 +206,27 @@ class CorpusModelConfig(CorpusConfig, DeviceConfig):
 class PlacementConfig(DeviceConfig):
     """Options that say where a job runs the model, and in what batches."""
 
-    gpus: int | None = Field(
-        None, ge=1, description="Use at most this many GPUs, one per worker (default: all here, or all of the cluster)"
+    gpus: int | None = option(
+        None, "Use at most this many GPUs, one per worker (default: all here, or all of the cluster)", ge=1
     )
-    token_budget: Annotated[int, Field(ge=1, le=1 << 20)] | Literal["auto"] = Field(
-        "auto", description="Tokens per batch, padding included; auto: 2048 on a CPU, by memory on a GPU"
+    token_budget: Annotated[int, Field(ge=1, le=1 << 20)] | Literal["auto"] = option(
+        "auto", "Tokens per batch, padding included; auto: 2048 on a CPU, by memory on a GPU"
     )
 
 
 class ModelPassConfig(PlacementConfig):
     """Options of a job that runs the model over the shards of the corpus."""
 
-    prefetch: int = Field(
-        4, ge=2, description="Shards that a GPU worker holds at a time: one in progress, the rest read ahead"
-    )
+    prefetch: int = option(4, "Shards that a GPU worker holds at a time: one in progress, the rest read ahead", ge=2)
 
 
 class ArithmeticConfig(StageConfig):
     """Options of a job whose arithmetic can be chosen."""
 
-    heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
+    heading = PlacementConfig.heading
 
-    dtype: Literal["float32", "tf32", "bfloat16", "float16"] = Field(
-        "float32",
-        description="Arithmetic of the forward pass; tf32 (GPUs only): float32 with products rounded to 10 bits",
+    dtype: Literal["float32", "tf32", "bfloat16", "float16"] = option(
+        "float32", "Arithmetic of the forward pass; tf32 (GPUs only): float32 with products rounded to 10 bits"
     )
 
 
@@ -251,9 +237,7 @@ class CorpusPassConfig(CorpusModelConfig, ModelPassConfig, ArithmeticConfig):
 class SampledPassConfig(CorpusPassConfig):
     """Options of a job that may run the model over a sample of the corpus."""
 
-    sentences: int | None = Field(
-        None, ge=1, description="Measure at most this many sentences, a uniform sample (default: all)"
-    )
+    sentences: int | None = option(None, "Measure at most this many sentences, a uniform sample (default: all)", ge=1)
 
 
 INGEST_ONLY = tuple(

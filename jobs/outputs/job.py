@@ -10,29 +10,23 @@ as linear around the mean state of the corpus's tokens, and the layers between a
 control is random directions in each layer.
 """
 
-from typing import ClassVar
-
-from pydantic import Field
-
-from jobs.options.configs import PlacementConfig, UnitsConfig
+from jobs.options.configs import PlacementConfig, UnitsConfig, option
 from jobs.stage.main import Job
 
 
 class OutputsConfig(UnitsConfig, PlacementConfig):
     """Options of `outputs`."""
 
-    heading: ClassVar[tuple[int, str]] = (55, "Promoted tokens (outputs)")
+    heading = (55, "Promoted tokens (outputs)")
 
-    sentences: int = Field(
-        1_000, ge=1, description="Linearise the head around the mean state of this many sentences, a uniform sample"
+    sentences: int = option(
+        1_000, "Linearise the head around the mean state of this many sentences, a uniform sample", ge=1
     )
-    random: int = Field(
-        300, ge=19, description="Draw N random directions per layer as a control; the smallest p is 1/(N + 1)"
+    random: int = option(300, "Draw N random directions per layer as a control; the smallest p is 1/(N + 1)", ge=19)
+    check: int = option(
+        0, "Raise this many units, drawn from all layers, by one standard deviation in real sentences", ge=0
     )
-    check: int = Field(
-        0, ge=0, description="Raise this many units, drawn from all layers, by one standard deviation in real sentences"
-    )
-    check_sentences: int = Field(32, ge=1, description="Raise them in this many sentences of the corpus")
+    check_sentences: int = option(32, "Raise them in this many sentences of the corpus", ge=1)
 
 
 JOB = Job("outputs", OutputsConfig, "jobs.outputs.steps:outputs", __doc__)

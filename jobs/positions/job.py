@@ -15,11 +15,11 @@ perplexity is 111.24 with positions, 712,014 without, and 11,897 without positio
 of the features are 0.9291 (with against without positions) and 0.9347 (default against linear mask).
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
-from jobs.options.configs import SampledPassConfig
+from jobs.options.configs import SampledPassConfig, option
 from jobs.stage.main import Job
 
 
@@ -35,30 +35,27 @@ def _names(value: object) -> object:
 class PositionsConfig(SampledPassConfig):
     """Options of `positions`, and the options of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "Position embeddings (positions)")
-    notes: ClassVar[tuple[str, ...]] = (
+    heading = (60, "Position embeddings (positions)")
+    notes = (
         "--variants: none, shuffled, shifted, constant",
         "--variants of decoders only: none_self_only, none_additive_linear, none_multiplicative_linear, "
         "none_multiplicative_linear_raw, none_alibi, multiplicative_linear",
     )
 
-    variants: Annotated[tuple[str, ...], BeforeValidator(_names)] = Field(
-        (),
-        description="Measure these variants of the positions; repeatable (default: all; decoders: those named none*)",
+    variants: Annotated[tuple[str, ...], BeforeValidator(_names)] = option(
+        (), "Measure these variants of the positions; repeatable (default: all; decoders: those named none*)"
     )
-    shift: int = Field(16, ge=1, description="Move every token on by this many positions in the variant shifted")
-    max_tokens: int | None = Field(
-        None, ge=2, description="Cut texts to this many tokens, special ones included (default: the model's limit)"
+    shift: int = option(16, "Move every token on by this many positions in the variant shifted", ge=1)
+    max_tokens: int | None = option(
+        None, "Cut texts to this many tokens, special ones included (default: the model's limit)", ge=2
     )
-    start_token: bool = Field(False, description="Put the start token before each text (decoders)")
-    answer_column: str | None = Field(
-        None, description="Append the value of this column to each text, such as the answer to a question"
+    start_token: bool = option(False, "Put the start token before each text (decoders)")
+    answer_column: str | None = option(
+        None, "Append the value of this column to each text, such as the answer to a question"
     )
-    label: str | None = Field(
-        None, description="Column of the sources that a linear classifier predicts from the states"
-    )
-    label_texts: int = Field(10_000, ge=10, description="Draw this many texts for the classifier")
-    label_splits: int = Field(20, ge=2, description="Fit the classifier this many times, each on another split")
+    label: str | None = option(None, "Column of the sources that a linear classifier predicts from the states")
+    label_texts: int = option(10_000, "Draw this many texts for the classifier", ge=10)
+    label_splits: int = option(20, "Fit the classifier this many times, each on another split", ge=2)
 
 
 JOB = Job("positions", PositionsConfig, "jobs.positions.steps:positions", __doc__)

@@ -15,30 +15,24 @@ for each token of the vocabulary, layer, head and value, and an additional two t
 uses five times that while it merges. Measured: 140, 300 and 760 MB; twice that for bert-base.
 """
 
-from typing import ClassVar
-
-from pydantic import Field
-
-from jobs.options.configs import SampledPassConfig
+from jobs.options.configs import SampledPassConfig, option
 from jobs.stage.main import Job
 
 
 class PsiConfig(SampledPassConfig):
     """Options of `psi`, and the options of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (60, "Attention heads (psi)")
+    heading = (60, "Attention heads (psi)")
 
-    clusters: int | None = Field(
-        None,
-        ge=1,
-        description="Cluster the vocabulary by k-means (default: in proportion, 1,000 clusters for 30,522 tokens)",
+    clusters: int | None = option(
+        None, "Cluster the vocabulary by k-means (default: in proportion, 1,000 clusters for 30,522 tokens)", ge=1
     )
-    cluster_seeds: int = Field(
-        5, ge=1, le=100, description="Run k-means this many times to measure agreement; the first run is used"
+    cluster_seeds: int = option(
+        5, "Run k-means this many times to measure agreement; the first run is used", ge=1, le=100
     )
-    static_only: bool = Field(False, description="Measure only the word embeddings, and read no corpus")
-    group_size: int | None = Field(
-        None, ge=1, description="Shards per partial file (default: as many as keep all files below 16 GB)"
+    static_only: bool = option(False, "Measure only the word embeddings, and read no corpus")
+    group_size: int | None = option(
+        None, "Shards per partial file (default: as many as keep all files below 16 GB)", ge=1
     )
 
 

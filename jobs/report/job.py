@@ -8,24 +8,18 @@ moved, and it is rebuilt each time. Token shading and peaks are shown if jobs.to
 have. Does not start Ray.
 """
 
-from typing import ClassVar
-
-from pydantic import Field
-
-from jobs.options.configs import JobConfig, Texts
+from jobs.options.configs import JobConfig, Texts, option
 from jobs.stage.main import Job
 
 
 class ReportConfig(JobConfig):
     """Options of `report`."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "Report")
+    heading = (10, "Report")
 
-    best: int = Field(
-        24, ge=0, description="Write pages for this many neurons: the best of each family, then by excess score"
-    )
-    neurons: Texts = Field((), description="Also write a page for this neuron, LAYER:UNIT; repeatable")
-    winners: int = Field(50, ge=1, description="List this many winners per pole on a page")
+    best: int = option(24, "Write pages for this many neurons: the best of each family, then by excess score", ge=0)
+    neurons: Texts = option((), "Also write a page for this neuron, LAYER:UNIT; repeatable")
+    winners: int = option(50, "List this many winners per pole on a page", ge=1)
 
 
 JOB = Job("report", ReportConfig, "jobs.report.build:report", __doc__)

@@ -11,11 +11,9 @@ What to expect (two shared cores, November 2026): the start takes about 10 s of 
 0.7 s, in a run of 2,304 neurons with an activation sample of 5,000 sentences (`python -m bench respond`).
 """
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from jobs.options.configs import JobConfig, Texts
+from jobs.options.configs import JobConfig, Texts, option
 from jobs.stage.main import Job
 
 TOP = 20  # neurons that are listed by default
@@ -24,19 +22,19 @@ TOP = 20  # neurons that are listed by default
 class RespondConfig(JobConfig):
     """Options of `respond`."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "Texts")
+    heading = (10, "Texts")
 
-    text: Texts = Field((), description="Score this text; repeatable")
-    file: str = Field("", description="Score each line of this file; - for standard input")
-    split: bool = Field(False, description="Split texts into sentences, and score each")
-    top: int = Field(TOP, ge=1, description="List this many neurons per text, one for each family")
-    layer: int | None = Field(None, ge=0, description="List only neurons of this layer")
-    all: bool = Field(False, description="List all neurons, each of a family too")
-    json_: bool = Field(False, description="Print one JSON object")
-    to: str = Field("", description="Write every neuron's response to every text to this Parquet file")
-    model: str = Field("", description="New place of the model of topk, if it has moved (default: where topk found it)")
-    device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="Run the model here; auto: where topk ran it, if it can be run there, else on the CPU"
+    text: Texts = option((), "Score this text; repeatable")
+    file: str = option("", "Score each line of this file; - for standard input")
+    split: bool = option(False, "Split texts into sentences, and score each")
+    top: int = option(TOP, "List this many neurons per text, one for each family", ge=1)
+    layer: int | None = option(None, "List only neurons of this layer", ge=0)
+    all: bool = option(False, "List all neurons, each of a family too")
+    json_: bool = option(False, "Print one JSON object")
+    to: str = option("", "Write every neuron's response to every text to this Parquet file")
+    model: str = option("", "New place of the model of topk, if it has moved (default: where topk found it)")
+    device: Literal["auto", "cpu", "cuda"] = option(
+        "auto", "Run the model here; auto: where topk ran it, if it can be run there, else on the CPU"
     )
 
 

@@ -9,13 +9,10 @@ What to expect: 5,000 packaged docstrings with the packaged model take three min
 ingest 20 s, topk 30 s, annotate 6 s, mine 30 s, explain 50 s, tokens 25 s, plus the start of each step.
 """
 
-from typing import ClassVar
-
-from pydantic import Field
-
 from jobs.annotate.job import AnnotateConfig
 from jobs.explain.job import ExplainConfig
 from jobs.mine.job import MineConfig
+from jobs.options.configs import option
 from jobs.stage.main import Job
 from jobs.tokens.job import TokenOptions
 from jobs.topk.job import TopkConfig
@@ -24,10 +21,10 @@ from jobs.topk.job import TopkConfig
 class RunConfig(TopkConfig, AnnotateConfig, MineConfig, TokenOptions, ExplainConfig):
     """Options of all stages of the main job."""
 
-    heading: ClassVar[tuple[int, str]] = (70, "Steps to skip")
+    heading = (70, "Steps to skip")
 
-    no_tokens: bool = Field(False, description="Skip the tokens stage, a second pass of the model")
-    no_explain: bool = Field(False, description="Skip the explanations")
+    no_tokens: bool = option(False, "Skip the tokens stage, a second pass of the model")
+    no_explain: bool = option(False, "Skip the explanations")
 
 
 JOB = Job("run", RunConfig, "jobs.run.steps:run_all", __doc__)

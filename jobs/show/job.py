@@ -18,49 +18,37 @@ For a neuron it prints, at the better explained pole, what the neuron responds t
 distinguishes the winners from the corpus. Reads the tables of a finished run and does not start Ray.
 """
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from jobs.options.configs import JobConfig
+from jobs.options.configs import JobConfig, option
 from jobs.stage.main import Job
 
 
 class ShowConfig(JobConfig):
     """Options of `show`."""
 
-    heading: ClassVar[tuple[int, str]] = (10, "What to print")
-    notes: ClassVar[tuple[str, ...]] = ('A text of your own: atlas respond --out RUN --text "..."',)
+    heading = (10, "What to print")
+    notes = ('A text of your own: atlas respond --out RUN --text "..."',)
 
-    neuron: str = Field(
-        "", description="Print this neuron: LAYER:UNIT (layers from 1, units from 0) or best (default: list the best)"
+    neuron: str = option(
+        "", "Print this neuron: LAYER:UNIT (layers from 1, units from 0) or best (default: list the best)"
     )
-    psi: str = Field(
-        "", description="Print the tokens that this head stretches most: LAYER:HEAD (layers from 1, heads from 0)"
+    psi: str = option("", "Print the tokens that this head stretches most: LAYER:HEAD (layers from 1, heads from 0)")
+    mixing: bool = option(False, "Print how much tokens take from others (atlas mixing)")
+    positions: bool = option(False, "Print what the model does without its position embeddings")
+    compare: bool = option(False, "Print the findings of atlas compare, each next to its null")
+    audit: bool = option(False, "Print the findings of atlas audit: how far explanations hold in other data sets")
+    contrast: bool = option(False, "Print the units that separate your groups (atlas contrast)")
+    word: str = option("", "Print the contexts of this word and its neighbours in every space (atlas meaning)")
+    find: str = option("", "Print the neurons for a word, tag, construction or label, with filters such as lift:>2")
+    pole: Literal["top", "bottom"] | None = option(
+        None, "Print this pole: highest or lowest activations (default: the better explained of the two)"
     )
-    mixing: bool = Field(False, description="Print how much tokens take from others (atlas mixing)")
-    positions: bool = Field(False, description="Print what the model does without its position embeddings")
-    compare: bool = Field(False, description="Print the findings of atlas compare, each next to its null")
-    audit: bool = Field(
-        False, description="Print the findings of atlas audit: how far explanations hold in other data sets"
+    rows: int | None = option(None, "Print this many lines per list (default: as many as fit a screen)", ge=1)
+    all: bool = option(
+        False, "Print everything that was mined and counted, and also winners that win nearly everywhere"
     )
-    contrast: bool = Field(False, description="Print the units that separate your groups (atlas contrast)")
-    word: str = Field(
-        "", description="Print the contexts of this word and its neighbours in every space (atlas meaning)"
-    )
-    find: str = Field(
-        "", description="Print the neurons for a word, tag, construction or label, with filters such as lift:>2"
-    )
-    pole: Literal["top", "bottom"] | None = Field(
-        None, description="Print this pole: highest or lowest activations (default: the better explained of the two)"
-    )
-    rows: int | None = Field(
-        None, ge=1, description="Print this many lines per list (default: as many as fit a screen)"
-    )
-    all: bool = Field(
-        False, description="Print everything that was mined and counted, and also winners that win nearly everywhere"
-    )
-    format: Literal["text", "json"] = Field("text", description="Print text for a terminal, or one JSON object")
+    format: Literal["text", "json"] = option("text", "Print text for a terminal, or one JSON object")
 
 
 JOB = Job("show", ShowConfig, "jobs.show.printing:show", __doc__)

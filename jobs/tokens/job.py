@@ -11,26 +11,22 @@ What to expect: 1.10 times the processor time of the forward pass over these sen
 (`python -m bench tokens` with 250 sentences, one core shared with other work, November 2026).
 """
 
-from typing import ClassVar
-
-from pydantic import Field
-
-from jobs.options.configs import ModelPassConfig
+from jobs.options.configs import ModelPassConfig, option
 from jobs.stage.main import Job
 
 
 class TokenOptions(ModelPassConfig):
     """Options of `tokens` that `run` also has."""
 
-    heading: ClassVar[tuple[int, str]] = (55, "Activations by token (tokens)")
+    heading = (55, "Activations by token (tokens)")
 
-    top: int = Field(20, ge=1, description="Read this many winners per neuron and pole token by token")
+    top: int = option(20, "Read this many winners per neuron and pole token by token", ge=1)
 
 
 class TokensConfig(TokenOptions):
     """Options of `tokens`."""
 
-    model: str = Field("", description="New place of the model of topk, if it has moved (default: where topk found it)")
+    model: str = option("", "New place of the model of topk, if it has moved (default: where topk found it)")
 
 
 JOB = Job("tokens", TokensConfig, "jobs.tokens.steps:tokens", __doc__)

@@ -12,11 +12,11 @@ and tables included (`python -m bench end_to_end`, docs/scale.md). For the packa
 second with AVX2 and 360 with AVX-512. The start takes 11 s.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from jobs.options.configs import CorpusPassConfig, Texts
+from jobs.options.configs import CorpusPassConfig, Texts, option
 from jobs.stage.main import Job
 from ops.model.pooling import Pool
 from ops.model.sites import Site
@@ -25,40 +25,29 @@ from ops.model.sites import Site
 class TopkConfig(CorpusPassConfig):
     """Options of `topk`, and the options of `ingest` for when --corpus is given."""
 
-    heading: ClassVar[tuple[int, str]] = (30, "Most activating sentences (topk)")
+    heading = (30, "Most activating sentences (topk)")
 
-    k: int = Field(100, ge=1, description="Keep this many sentences per neuron and pole")
-    k_per_dataset: int = Field(
-        0, ge=0, description="Also keep this many within each data set that has 20 times as many sentences; 0: none"
+    k: int = option(100, "Keep this many sentences per neuron and pole", ge=1)
+    k_per_dataset: int = option(
+        0, "Also keep this many within each data set that has 20 times as many sentences; 0: none", ge=0
     )
-    poles: Literal["top", "bottom", "both"] = Field(
-        "both", description="Keep the highest activations, the lowest, or both"
+    poles: Literal["top", "bottom", "both"] = option("both", "Keep the highest activations, the lowest, or both")
+    site: Site = option(
+        "hidden", "Read the hidden states, the MLP after its activation function, or the attention output"
     )
-    site: Site = Field(
-        "hidden", description="Read the hidden states, the MLP after its activation function, or the attention output"
+    dictionary: Texts = option(
+        (), "Score the features of this dictionary, LAYER=PATH or LAYER=rotated:SEED; repeatable"
     )
-    dictionary: Texts = Field(
-        (), description="Score the features of this dictionary, LAYER=PATH or LAYER=rotated:SEED; repeatable"
+    feature_block: Annotated[int, Field(ge=1)] | Literal["auto"] = option(
+        "auto", "Encode this many features at a time; auto: as many as free memory allows"
     )
-    feature_block: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="Encode this many features at a time; auto: as many as free memory allows"
+    pool: Pool = option("mean", "Combine the tokens of a sentence into one value (default: mean; sparse features: max)")
+    special_tokens: Literal["include", "exclude"] = option(
+        "include", "Count tokens that the tokenizer adds (default: include; dictionaries of a decoder: exclude)"
     )
-    pool: Pool = Field(
-        "mean", description="Combine the tokens of a sentence into one value (default: mean; sparse features: max)"
-    )
-    special_tokens: Literal["include", "exclude"] = Field(
-        "include",
-        description="Count tokens that the tokenizer adds (default: include; dictionaries of a decoder: exclude)",
-    )
-    activation_sample: int = Field(
-        10_000, ge=0, description="Keep the activations of all neurons for this many sentences"
-    )
-    no_sharing: bool = Field(
-        False, description="Do not share thresholds between workers: same results, larger partial files"
-    )
-    pilot: int = Field(
-        4_096, ge=1, description="Set the edges of the histograms from a pilot of at most this many sentences"
-    )
+    activation_sample: int = option(10_000, "Keep the activations of all neurons for this many sentences", ge=0)
+    no_sharing: bool = option(False, "Do not share thresholds between workers: same results, larger partial files")
+    pilot: int = option(4_096, "Set the edges of the histograms from a pilot of at most this many sentences", ge=1)
 
 
 JOB = Job("topk", TopkConfig, "jobs.topk.steps:topk", __doc__)

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Annotated
 
 import cyclopts
-from pydantic import Field
 
-from jobs.options.configs import CheckedConfig
+from jobs.options.configs import CheckedConfig, option
 from jobs.stage.main import Job
 
 # The data on which the included pipeline was trained.
@@ -39,44 +38,39 @@ Files = Annotated[tuple[Path, ...], cyclopts.Parameter(consume_multiple=True)]
 class TrainEnglishConfig(CheckedConfig):
     """Options of `train_english`: what to train on and how, or (with ``evaluate_only``) what to test."""
 
-    train_trees: Files = Field((), description="Files with one bracketed tree per line, read completely in each pass")
-    capped_trees: Files = Field((), description="Files of trees from which each pass draws --capped-sentences")
-    train_tags: Files = Field((), description="Files with one word<TAB>tag per line, read completely in each pass")
-    dev_trees: Files = Field((), description="Files of trees to score after each pass")
-    dev_tags: Files = Field((), description="Files of tags to score after each pass")
-    test_trees: Files = Field((), description="Files of trees to score the finished pipeline on")
-    test_tags: Files = Field((), description="Files of tags to score the finished pipeline on")
-    out: Path | None = Field(
-        None,
-        description="Folder of the pipeline to write, or to score with --evaluate-only (default: the included one)",
+    train_trees: Files = option((), "Files with one bracketed tree per line, read completely in each pass")
+    capped_trees: Files = option((), "Files of trees from which each pass draws --capped-sentences")
+    train_tags: Files = option((), "Files with one word<TAB>tag per line, read completely in each pass")
+    dev_trees: Files = option((), "Files of trees to score after each pass")
+    dev_tags: Files = option((), "Files of tags to score after each pass")
+    test_trees: Files = option((), "Files of trees to score the finished pipeline on")
+    test_tags: Files = option((), "Files of tags to score the finished pipeline on")
+    out: Path | None = option(
+        None, "Folder of the pipeline to write, or to score with --evaluate-only (default: the included one)"
     )
-    teacher: Path | None = Field(
-        None, description="Folder of an earlier pipeline of this job: start from its weights and learn its scores too"
+    teacher: Path | None = option(
+        None, "Folder of an earlier pipeline of this job: start from its weights and learn its scores too"
     )
-    evaluate_only: bool = Field(False, description="Train nothing; score the pipeline in --out")
-    sources: tuple[str, ...] = Field(
-        SOURCES,
-        description="Source and terms of the training files, for meta.json (default: those of the included pipeline)",
+    evaluate_only: bool = option(False, "Train nothing; score the pipeline in --out")
+    sources: tuple[str, ...] = option(
+        SOURCES, "Source and terms of the training files, for meta.json (default: those of the included pipeline)"
     )
-    passes: int = Field(22, ge=1, description="Passes over the training files")
-    capped_sentences: int = Field(4000, ge=0, description="Sentences that each pass draws from --capped-trees")
-    batch_words: int = Field(1500, ge=1, description="Words per batch")
-    width: int = Field(160, ge=1, description="Size of a word's vector")
-    hidden: int = Field(192, ge=1, description="Size of the BiLSTM's state in each direction")
-    layers: int = Field(2, ge=1, description="Layers of the BiLSTM")
-    windows: int = Field(1, ge=0, description="Layers of the CNN, each seeing one more word on either side")
-    dropout: float = Field(0.3, ge=0, lt=1, description="Share of values dropped in training")
-    rate: float = Field(0.002, gt=0, description="Highest learning rate")
-    sequence_weight: float = Field(0.5, ge=0, le=1, description="Weight of the loss over complete sequences of depths")
-    unknown: float = Field(0.5, ge=0, description="Hide a word seen n times with probability U / (U + n)")
-    variation: float = Field(0.06, ge=0, le=1, description="Probability of each kind of change to a training sentence")
-    own_trees: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="Share of --train-tags read with the model's own trees in the second half of the passes",
+    passes: int = option(22, "Passes over the training files", ge=1)
+    capped_sentences: int = option(4000, "Sentences that each pass draws from --capped-trees", ge=0)
+    batch_words: int = option(1500, "Words per batch", ge=1)
+    width: int = option(160, "Size of a word's vector", ge=1)
+    hidden: int = option(192, "Size of the BiLSTM's state in each direction", ge=1)
+    layers: int = option(2, "Layers of the BiLSTM", ge=1)
+    windows: int = option(1, "Layers of the CNN, each seeing one more word on either side", ge=0)
+    dropout: float = option(0.3, "Share of values dropped in training", ge=0, lt=1)
+    rate: float = option(0.002, "Highest learning rate", gt=0)
+    sequence_weight: float = option(0.5, "Weight of the loss over complete sequences of depths", ge=0, le=1)
+    unknown: float = option(0.5, "Hide a word seen n times with probability U / (U + n)", ge=0)
+    variation: float = option(0.06, "Probability of each kind of change to a training sentence", ge=0, le=1)
+    own_trees: float = option(
+        0.5, "Share of --train-tags read with the model's own trees in the second half of the passes", ge=0, le=1
     )
-    seed: int = Field(0, description="Seed of weights, order, draws and variation")
+    seed: int = option(0, "Seed of weights, order, draws and variation")
 
 
 JOB = Job("train_english", TrainEnglishConfig, "jobs.train_english.train:train_english", __doc__)
