@@ -94,7 +94,7 @@ def rates(findings: Findings, least: ArrayLike) -> Float64s:
     return q
 
 
-def ranked(findings: Findings, ties: ArrayLike) -> tuple[Int64s, Int64s]:
+def ranked(findings: Findings, ties: Int64s) -> tuple[Int64s, Int64s]:
     """Return the order of findings by set, g2, support and `ties`, and the rank of each in this order, from 0."""
     order = rank_patterns(findings.g2, findings.support, ties, findings.set_of)
     return order, place_in_group(findings.set_of[order])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ops.arrays import Arrays, Float64s, Int64s, Integers
+from ops.arrays import Arrays, Float64s, Floats, Int64s, Integers
 
 
 @dataclass(frozen=True)
@@ -100,16 +100,12 @@ def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, bas
     return np.where(deviation == 0, 0.0, np.sign(deviation) * 2 * g2)
 
 
-def rank_patterns(g2: ArrayLike, support: ArrayLike, texts: ArrayLike, groups: ArrayLike | None = None) -> Int64s:
-    """Return the order of patterns, `[n] int64`: by g2 and then by support, both descending, and then by text.
+def rank_patterns(g2: Floats, support: Integers, alphabetical: Integers, groups: Integers) -> Int64s:
+    """Return the order of patterns, `[n] int64`: by group, such as a neuron and pole, ascending, and then by rank.
 
-    `order[0]` is the index of the pattern of rank 1. `texts` are the patterns as readable text, or their positions in
-    alphabetical order. If `groups [n]` are given, such as neurons and poles, the order is by group first, ascending.
+    Patterns are ranked by g2 and then by support, both descending, and then by their place in alphabetical order.
     """
-    values, counts = np.asarray(g2, dtype=np.float64), np.asarray(support, dtype=np.int64)
-    keys = np.unique(texts, return_inverse=True)[1] if np.asarray(texts).dtype.kind == "U" else np.asarray(texts)
-    within = (keys, -counts, -values)
-    return np.lexsort(within if groups is None else (*within, np.asarray(groups)))
+    return np.lexsort((alphabetical, -support.astype(np.int64), -g2, groups))
 
 
 def place_in_group(groups: Integers) -> Int64s:

@@ -88,7 +88,7 @@ def significantly_above(values: Float64s, errors: Float64s, freedom: Float64s) -
     return np.asarray((q_values(2 * stdtr(freedom, -np.abs(values / errors))) <= 0.05) & (values > 0))
 
 
-def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
+def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike) -> Float64s:
     """Return the lowest false discovery rate at which each finding stays in a group's description, `[n] float64`.
 
     The rate is controlled over a group's complete description, which consists of F families. A family's smallest q is
@@ -100,19 +100,17 @@ def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike | Non
     Args:
         q: false discovery rates within each family, as `q_values` returns them, `[n]`.
         families: the family of each finding, such as a kind of patterns or a property, `[n]`.
-        groups: the group of each finding, which is a neuron and pole, `[n]`; None if there is only one group.
+        groups: the group of each finding, which is a neuron and pole, `[n]`.
 
-    >>> description_rates([0.01, 0.2, 0.9], ["word", "word", "tag"]).round(3).tolist()
+    >>> description_rates([0.01, 0.2, 0.9], ["word", "word", "tag"], [0, 0, 0]).round(3).tolist()
     [0.02, 0.4, 0.9]
     """
     values = np.asarray(q, dtype=np.float64)
     result, known = np.full(values.shape, np.nan), np.flatnonzero(~np.isnan(values))
     if not len(known):
         return result
-    values, family = values[known], np.unique(np.asarray(families)[known], return_inverse=True)[1]
-    group = np.zeros(len(known), np.int64)
-    if groups is not None:
-        group = np.unique(np.asarray(groups)[known], return_inverse=True)[1]
+    values = values[known]
+    family, group = (np.unique(np.asarray(own)[known], return_inverse=True)[1] for own in (families, groups))
     pairs, pair = np.unique(group * (family.max() + 1) + family, return_inverse=True)
     least = np.ones(len(pairs))
     np.minimum.at(least, pair, values)

@@ -11,9 +11,7 @@ from ops.compiled import compiled
 MOST_STEPS = 1_000_000
 
 
-def chance_of_hits(
-    chances: Float64s, offsets: Int64s, hits: Int64s, design_effect: Float64s, most_steps: int = MOST_STEPS
-) -> Float64s:
+def chance_of_hits(chances: Float64s, offsets: Int64s, hits: Int64s, design_effect: Float64s) -> Float64s:
     """Return the two-sided p-values `[n] float64` of numbers of hits that are listed because they are at least 1.
 
     A number of hits follows a Poisson-binomial distribution: it is a sum of independent draws, each with its own
@@ -27,13 +25,12 @@ def chance_of_hits(
         offsets: number of hits i has the draws `chances[offsets[i]:offsets[i + 1]]`, `[n + 1]`.
         hits: the numbers of hits, at least 1 and at most the number of draws, `[n]`.
         design_effect: the design effect of each number of hits, `[n]`.
-        most_steps: see `MOST_STEPS`.
 
     >>> two_of_three = np.array([0.1, 0.2, 0.1]), np.array([0, 3]), np.array([2]), np.ones(1)
     >>> chance_of_hits(*two_of_three).round(4).tolist()  # 2 (0.044 + 0.002) / 0.352
     [0.2614]
     """
-    upper, lower, none = _log_tails(chances, offsets, hits, most_steps)
+    upper, lower, none = _log_tails(chances, offsets, hits)
     root = np.sqrt(design_effect)
     # The smaller tail as a quantile. Both tails exceed a half if the number of hits is the median.
     away = np.maximum(-ndtri_exp(np.minimum(upper, lower)), 0.0)
@@ -44,7 +41,7 @@ def chance_of_hits(
     return np.where(np.isinf(root), 1.0, np.exp(np.minimum(log_p, 0.0)))
 
 
-def log_upper_tails(chances: Float64s, offsets: Int64s, hits: Int64s, most_steps: int = MOST_STEPS) -> Float64s:
+def log_upper_tails(chances: Float64s, offsets: Int64s, hits: Int64s) -> Float64s:
     """Return the log probability of at least as many hits, `[n] float64`, given the arguments of `chance_of_hits`.
 
     Here a chance may be 0.
@@ -52,7 +49,7 @@ def log_upper_tails(chances: Float64s, offsets: Int64s, hits: Int64s, most_steps
     >>> log_upper_tails(np.array([0.1, 0.2, 0.1]), np.array([0, 3]), np.array([2])).round(4).tolist()  # log(0.046)
     [-3.0791]
     """
-    return _log_tails(chances, offsets, hits, most_steps)[0]
+    return _log_tails(chances, offsets, hits)[0]
 
 
 def one_sided(log_tails: Float64s, design_effect: Float64s) -> Float64s:
@@ -71,11 +68,9 @@ def one_sided(log_tails: Float64s, design_effect: Float64s) -> Float64s:
         return np.where(np.isinf(root), 1.0, np.exp(log_ndtr(-away / root)))
 
 
-def _log_tails(
-    chances: Float64s, offsets: Int64s, hits: Int64s, most_steps: int
-) -> tuple[Float64s, Float64s, Float64s]:
+def _log_tails(chances: Float64s, offsets: Int64s, hits: Int64s) -> tuple[Float64s, Float64s, Float64s]:
     """Return the log probabilities of at least `hits` hits, of at most `hits` hits, and of no hit, each `[n]`."""
-    exact = np.diff(offsets) * hits <= most_steps
+    exact = np.diff(offsets) * hits <= MOST_STEPS
     upper, lower, none, mean, variance = _tails(chances, offsets, hits, exact)
     with np.errstate(divide="ignore", invalid="ignore"):
         deviation = np.sqrt(np.maximum(variance, 1e-300))

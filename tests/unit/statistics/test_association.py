@@ -70,8 +70,9 @@ def test_impossible_counts_are_refused(counts):
 
 
 def test_ties_of_rank_go_by_support_and_then_by_pattern_within_each_group():
-    order = rank_patterns([1.0, 2.0, 1.0, 1.0, -3.0], [5, 5, 6, 5, 9], ["b", "z", "c", "a", "d"])
-    assert order.tolist() == [1, 2, 3, 0, 4]
-    assert rank_patterns([], [], []).size == 0
-    order = rank_patterns([1.0, 2.0, 1.0, 3.0], [5, 5, 6, 5], [0, 0, 0, 0], [1, 0, 1, 0])
-    assert order.tolist() == [3, 1, 2, 0]
+    def ranked(g2: list[float], *counts: list[int]) -> list[int]:
+        return rank_patterns(np.array(g2), *(np.array(own, np.int64) for own in counts)).tolist()
+
+    assert ranked([1.0, 2.0, 1.0, 1.0, -3.0], [5, 5, 6, 5, 9], [1, 4, 2, 0, 3], [0] * 5) == [1, 2, 3, 0, 4]
+    assert ranked([], [], [], []) == []
+    assert ranked([1.0, 2.0, 1.0, 3.0], [5, 5, 6, 5], [0, 0, 0, 0], [1, 0, 1, 0]) == [3, 1, 2, 0]

@@ -92,9 +92,9 @@ def test_the_rate_over_a_description_is_that_of_selected_families(rows):
 
 
 def test_one_family_keeps_its_rates_and_none_is_left_alone():
-    assert description_rates([0.01, 0.3], ["word", "word"]).tolist() == [0.01, 0.3]
-    assert description_rates([], []).tolist() == []
-    found = description_rates([0.01, np.nan, np.nan], ["word", "word", "tag"])
+    assert description_rates([0.01, 0.3], ["word", "word"], [0, 0]).tolist() == [0.01, 0.3]
+    assert description_rates([], [], []).tolist() == []
+    found = description_rates([0.01, np.nan, np.nan], ["word", "word", "tag"], [0, 0, 0])
     assert found[0] == 0.01
     assert np.isnan(found[1:]).all()
 
@@ -106,7 +106,7 @@ def test_of_descriptions_without_a_true_finding_few_have_any():
     for _ in range(draws):
         q = q_values(random.random(len(families)), families)
         apart += bool((q < 0.05).any())
-        whole += bool((description_rates(q, families) < 0.05).any())
+        whole += bool((description_rates(q, families, np.zeros(len(q))) < 0.05).any())
     assert whole / draws <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / draws)
     assert apart / draws > 0.2
 
