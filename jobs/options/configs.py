@@ -131,7 +131,7 @@ class CorpusConfig(StageConfig):
     """Options of `ingest`: the sources, and how they are turned into sentences."""
 
     heading = (10, "Corpus (ingest)")
-    notes = (
+    notes: ClassVar[tuple[str, ...]] = (
         "--model random:NAME: the architecture of NAME with random weights",
         f"--corpus presets: pydocs, {', '.join(CORPORA)}",
         "--corpus data sets: hf:ORG/NAME[:CONFIG][:SPLIT]",
