@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import sys
 import tempfile
 import warnings
@@ -9,12 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import psutil
 
 from jobs.engine.cleaner import start_cleaner
-from ops.cluster_address import ALONE, check_address
 from ops.errors import InputError, one_line
 
 # Memory of a worker before it has any work: Python, Ray, torch and a small model.
@@ -22,6 +25,8 @@ WORKER_BYTES = 800_000_000
 # The path of a socket may have at most 107 bytes, of which Ray needs up to 67 below its temporary folder.
 LONGEST_TEMP, SHORT_TEMP = 40, "/tmp"
 OWN_PACKAGES = ["jobs", "ops"]
+REACHED_S = 10.0  # seconds after which the head of a cluster counts as unreachable
+ALONE = "unset RAY_ADDRESS to work on this machine alone"
 
 
 def connect(cpus: int) -> None:
@@ -72,6 +77,58 @@ def connect(cpus: int) -> None:
             if "timed out" not in str(error) or attempt == 2:
                 raise
             ray.shutdown()
+
+
+def check_address(address: str, seconds: float = REACHED_S) -> None:
+    """Refuse an address at which no cluster listens, as Ray would try it for minutes without reacting to signals."""
+    if address == "auto":
+        return
+    try:
+        # A host and its port, or those of a Ray client's server; an http:// address is that of the dashboard, which
+        # only accepts submitted jobs.
+        parsed = urlsplit(address if "://" in address else f"//{address}")
+        host, port = parsed.hostname, parsed.port
+    except ValueError:
+        host = port = None
+    if not host or not port or parsed.scheme not in ("", "ray"):
+        raise InputError(
+            f"RAY_ADDRESS {address}: is not where a job joins a cluster; give its head as host:port, such as "
+            f"10.0.0.1:6379, or auto; {ALONE}"
+        )
+    answers: SimpleQueue[str] = SimpleQueue()
+
+    def knock() -> None:
+        said = ""
+        for name in (host, *_own_addresses(host)):
+            try:
+                socket.create_connection((name, port), seconds).close()
+                answers.put("")
+                return
+            except (OSError, ValueError) as error:
+                said = said or one_line(getattr(error, "strerror", None) or error)
+        answers.put(said)
+
+    # This runs in another thread, because no timeout can end the look-up of a host name.
+    Thread(target=knock, daemon=True).start()
+    try:
+        refusal = answers.get(timeout=seconds)
+    except Empty:
+        refusal = f"no answer in {seconds:g} seconds"
+    if refusal:
+        raise InputError(f"RAY_ADDRESS {address}: no cluster can be reached there ({refusal}); start it, or {ALONE}")
+
+
+def _own_addresses(host: str) -> list[str]:
+    """Return the machine's own addresses, where Ray may listen although its head is named by a loopback address."""
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        return []
+    found = []
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # sends nothing, but makes the system choose its own address
+        found.append(probe.getsockname()[0])
+    with suppress(OSError):
+        found.append(socket.gethostbyname(socket.gethostname()))
+    return found
 
 
 @contextmanager

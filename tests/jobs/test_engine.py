@@ -15,13 +15,12 @@ import psutil
 import pytest
 import torch
 
-from jobs.engine.connect import connect, stays_here
+from jobs.engine.connect import check_address, connect, stays_here
 from jobs.engine.fan_out import Spread, fan_out
 from jobs.engine.item import EngineError
 from jobs.engine.stream import share_out
 from jobs.engine.under_way import EVERY_S, counting, sentences_under_way
 from jobs.run_folder.run_json import check_out
-from ops.cluster_address import check_address
 from ops.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("actors")
