@@ -159,7 +159,7 @@ def time_step(name: str, made: MinedSample) -> tuple[float, int]:
 def find_some_pairs(step: Step, store: Store) -> float:
     """Find the pairs of the first range of neurons, and return the processor time; the other ranges have no pairs."""
     for item in step.items[1:]:
-        pairs_file(item).commit(store, write_arrays(**vars(Pairs.joined([]))), PRINT)
+        pairs_file(item["range"]).commit(store, write_arrays(**vars(Pairs.joined([]))), PRINT)
     return seconds(step, store, 1)
 
 

@@ -16,7 +16,6 @@ from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS
 from jobs.run_folder.again import command
 from jobs.run_folder.run import Run, RunReader
-from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Output, notes_of, read_partials
 from jobs.stage.ranges import range_part, sentence_blocks
 from jobs.stage.runner import Stage, begin_stage
@@ -64,7 +63,7 @@ def audit(config: AuditConfig, run: Run) -> None:
     sets, n = (len(config.units) or len(scored.neurons)) * scored.poles, len(datasets.names)
     rows = {"audit/portability": sets * n**2, "audit/neurons": sets}
     stage.complete(audit_steps(config, datasets, stage, scored), rows, {"neurons": sets})
-    drop_copies(stage)
+    stage.drop_copies()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The stage `explain`: a pool of literals, the sentences with each literal, neuron families and neuron models."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,6 @@ from jobs.engine.item import Item
 from jobs.explain.job import EXPLAIN_OPTIONS, ExplainConfig
 from jobs.mine.job import MINE_OPTIONS
 from jobs.run_folder.run import Run
-from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.ranges import neuron_ranges, range_part, sentence_blocks, table_ranges
 from jobs.stage.runner import Stage, begin_stage
@@ -50,6 +50,11 @@ CONTROLS = whole_table("explain/controls")
 FAMILIES = whole_table("families")
 EXPLANATIONS = whole_table("explanations")
 LITERALS = whole_table("explain/literals")
+# Files by number: the counts of a part of patterns/ and profiles/, the pairs of correlated neurons whose first neuron
+# is in a range, the measures of a range, from which the table of controls is made, and its explanations.
+listed_file, pairs_file, values_file, explained_file = (
+    partial(partial_file, "explain", name) for name in ("listed", "pairs", "values", "explained")
+)
 
 
 def explain(config: ExplainConfig, run: Run) -> None:
@@ -62,8 +67,7 @@ def explain(config: ExplainConfig, run: Run) -> None:
     config = config.model_copy(update={"units": chosen_units(config, run, "explained")})
     # The model's token table is used to make the topics.
     facts = recorded_model(run.require("topk"))
-    resolved = config.model_dump(mode="json")
-    depends_on = {name: resolved[name] for name in (*EXPLAIN_OPTIONS, "seed")}
+    depends_on = config.model_dump(mode="json", include={*EXPLAIN_OPTIONS, "seed"})
     stage = begin_stage("explain", config, run, depends_on, counted=("explanations", "explanations"))
     if stage is None:
         return
@@ -74,7 +78,7 @@ def explain(config: ExplainConfig, run: Run) -> None:
         "explanation_folds": sets * FOLD_TERMS_EACH, "examples": sets * EXAMPLES_EACH,
     }  # fmt: skip
     stage.complete(explain_steps(config, facts, stage, scored), rows, {"explanations": sets})
-    drop_copies(stage)
+    stage.drop_copies()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +156,7 @@ def steps_of(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
     few = neurons <= FEW_NEURONS and neurons * args.poles * args.k <= FEW_WINNERS
     return [
         Step(
-            name="explain: lists", items=listed, outputs=lambda item: [listed_file(item)], worker=count_lists,
+            name="explain: lists", items=listed, outputs=lambda item: [listed_file(item["range"])], worker=count_lists,
             args={"store": args.store}, unit=ranged, here=few,
         ),
         Step(
@@ -164,7 +168,7 @@ def steps_of(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
             worker=LiteralFinder, args=given | {"job": "explain", "pool": read_pool}, unit="blocks of sentences",
         ),
         Step(
-            name="explain: families", items=pairs, outputs=lambda item: [pairs_file(item)], worker=PairFinder,
+            name="explain: families", items=pairs, outputs=lambda item: [pairs_file(item["range"])], worker=PairFinder,
             args=given, unit=ranged, here=few, workers=1 if few else None,
         ),
         Step(
@@ -179,40 +183,20 @@ def steps_of(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
     ]  # fmt: skip
 
 
-def listed_file(item: Item) -> Output:
-    """Return the file of the counts of one part of patterns/ and profiles/."""
-    return partial_file("explain", "listed", item["range"])
-
-
 def read_pool(store: Store) -> pa.Table:
     """Return the pool of literals."""
     return read_partial(store, POOL)
 
 
-def pairs_file(item: Item) -> Output:
-    """Return the file of the pairs of correlated neurons whose first neuron is in a range."""
-    return partial_file("explain", "pairs", item["range"])
-
-
-def values_file(item: Item) -> Output:
-    """Return the file of the measures of a range of neurons, from which the table of controls is made."""
-    return partial_file("explain", "values", item["range"])
-
-
-def explained_file(item: Item) -> Output:
-    """Return the file of the explanations of a range of neurons, without their families."""
-    return partial_file("explain", "explained", item["range"])
-
-
 def range_outputs(item: Item) -> list[Output]:
     """Return all files that are written for a range of neurons."""
     tables = [range_part(table, item) for table in RANGED]
-    return [*tables, values_file(item), explained_file(item)]
+    return [*tables, values_file(item["range"]), explained_file(item["range"])]
 
 
 def read_pairs(store: Store, ranges: list[Item]) -> Pairs:
     """Return all pairs of correlated neurons."""
-    tables = read_partials(store, [pairs_file(item) for item in ranges])
+    tables = read_partials(store, [pairs_file(item["range"]) for item in ranges])
     return Pairs.joined([Pairs(**read_arrays(table)) for table in tables])
 
 
@@ -222,7 +206,7 @@ def count_lists(item: Item, store: Store) -> Made:
     for table, columns in (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS)):
         with store.parquet(part_name(table, item["range"])) as file:
             tables.append(file.read(columns=columns))
-    return {listed_file(item): count_listed(*tables)}
+    return {listed_file(item["range"]): count_listed(*tables)}
 
 
 def make_pools(item: Item, args: ExplainArgs, listed: list[Item]) -> Made:
@@ -232,7 +216,7 @@ def make_pools(item: Item, args: ExplainArgs, listed: list[Item]) -> Made:
     most = most_wins(args.k, args.scored, len(args.neurons) * args.poles)
     winners = winner_rows(args.store, args.neurons, mining.sentences)
     hubs = Hubs.find(np.asarray(mining.sentences.wins), winners, sets, most)
-    counts = read_partials(args.store, [listed_file(part) for part in listed])
+    counts = read_partials(args.store, [listed_file(part["range"]) for part in listed])
     pool, words = make_pool(counts, mining, args.facts, args.seed)
     return {HUBS: hubs_table(hubs), WORDS: word_statistics_table(words), POOL: pool}
 
@@ -247,7 +231,7 @@ class PairFinder:
         """Find the pairs of one range."""
         with threadpool_limits(1):
             pairs = vector_pairs(self.vectors, item["first"], item["stop"])
-        return {pairs_file(item): write_arrays(**vars(pairs))}
+        return {pairs_file(item["range"]): write_arrays(**vars(pairs))}
 
 
 class RangeWorker:
@@ -269,13 +253,16 @@ class RangeWorker:
         with threadpool_limits(1):
             tables = self.neurons.explain(self.chosen[item["first"] : item["stop"]])
         made: Made = {range_part(table, item): tables[table] for table in RANGED}
-        return {**made, values_file(item): tables["values"], explained_file(item): tables["explanations"]}
+        number = item["range"]
+        return {**made, values_file(number): tables["values"], explained_file(number): tables["explanations"]}
 
 
 def make_tables(item: Item, args: ExplainArgs, ranges: list[Item], pairs: list[Item]) -> Made:
     """Group the neurons into families, and make the tables that need all neurons."""
-    values = pa.concat_tables(read_partials(args.store, [values_file(each) for each in ranges]))
-    rows = pa.concat_tables(read_partials(args.store, [explained_file(each) for each in ranges]))
+    values, rows = (
+        pa.concat_tables(read_partials(args.store, [file(each["range"]) for each in ranges]))
+        for file in (values_file, explained_file)
+    )
     rows, members = with_families(rows, args.neurons, read_pairs(args.store, pairs))
     literals = read_pool(args.store)
     return {CONTROLS: all_controls(values), FAMILIES: members, LITERALS: literals, EXPLANATIONS: rows}

@@ -12,7 +12,6 @@ from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import CODES
 from jobs.stage.columns import check_column
-from jobs.stage.copies import drop_copies
 from jobs.stage.outputs import Output, partial_file, read_partial, read_partials, whole_table
 from jobs.stage.ranges import neuron_ranges, range_name, range_part, sentence_blocks
 from jobs.stage.runner import Stage, begin_stage
@@ -62,7 +61,7 @@ def mine(config: MineConfig, run: Run) -> None:
         "scores": 0 if config.no_scores else sets, "chance": 0 if not config.null_sets else sets,
     }  # fmt: skip
     stage.complete(mine_steps(config, stage, scored), rows)
-    drop_copies(stage)
+    stage.drop_copies()
 
 
 def check_engine(config: MineConfig) -> None:

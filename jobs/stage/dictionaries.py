@@ -36,18 +36,13 @@ class ScorerArgs(StageArgs):
         return of_features(self.facts, self.options, pad_id, self.dictionaries, self.block)  # type: ignore[call-arg]
 
 
-def is_of_dictionaries(topk: dict[str, Any]) -> bool:
-    """Tell whether a run's units are features of sparse dictionaries, from the entry of `topk` in run.json."""
-    return "dictionaries" in topk["identity"]
-
-
 def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Description, ...]:
     """Return the sparse dictionaries whose features are the units of a run; an empty tuple if its units are neurons.
 
     Raises:
         InputError: a dictionary is missing, or has changed since `topk` ran.
     """
-    if not is_of_dictionaries(topk):
+    if "dictionaries" not in topk["identity"]:
         return ()
     dictionaries = describe_all(topk["config"]["dictionary"], facts)
     for dictionary in dictionaries:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from jobs.run_folder.publish import check_tables
 from jobs.run_folder.run import RunReader
-from jobs.stage.dictionaries import is_of_dictionaries
 from ops.errors import InputError
 from ops.storage.fingerprint import differences
 
@@ -64,7 +63,7 @@ class RunPair:
     def title(self) -> str:
         """The other run's title for figures: its model and, if its units are not neurons, what they are."""
         topk = self.other.require("topk")
-        if not is_of_dictionaries(topk):
+        if "dictionaries" not in topk["identity"]:
             return self.other.title
         formats = {dictionary["format"] for dictionary in topk["counts"].get("dictionaries", [])}
         units = "rotated directions" if formats == {"rotated"} else "features of dictionaries"

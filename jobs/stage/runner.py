@@ -4,11 +4,13 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from jobs.engine.connect import pool_size
 from jobs.engine.fan_out import fan_out
 from jobs.engine.item import Item
+from jobs.engine.machines import on_every_machine
 from jobs.engine.progress import Progress
 from jobs.engine.under_way import sentences_under_way
 from jobs.options.configs import StageConfig
@@ -121,6 +123,13 @@ class Stage:
             return f"{step.name}: {step.outputs(item)[-1].path}"
 
         return fan_out(todo, make, args, how, name=step.name, name_item=name_item)
+
+    def drop_copies(self) -> None:
+        """Remove every machine's copy of the annotated sentences, unless partial files are kept or this is a plan."""
+        from ops.sentences.local_copy import drop_sentences  # with the reader of sentences, which few workers need
+
+        if not (self.is_planned or self.keep_partials):
+            on_every_machine(partial(drop_sentences, self.run.require("annotate")["fingerprint"]))
 
     def finish(self, counts: dict[str, Any]) -> None:
         """Put all tables in place with these counts, and remove the partial files unless they must be kept."""
