@@ -40,29 +40,20 @@ def run_all(folder: Path) -> None:
     from transformers import BertConfig
 
     from jobs.audit import job as audit
-    from jobs.audit.job import AuditConfig
     from jobs.compare import job as compare
     from jobs.meaning import job as meaning
-    from jobs.meaning.job import MeaningConfig
     from jobs.run import job as run
     from ops.model.random_weights import save_random
 
     save_random(folder / "model", BertConfig(**MODEL))
     write_texts(folder)
-    options = {
-        **PRESETS["small"],
-        "k": 60,
-        "k_per_dataset": 3,
-        "near_dedup": 0.9,
-        "subtree_root": "collapse",
-        "workers": 1,
-        "model": str(folder / "model"),
-    }
-    run.JOB.run(run.RunConfig(out=str(folder / "run"), corpus=tuple(str(folder / name) for name in TEXTS), **options))
-    same: dict[str, Any] = {"out": str(folder / "run"), "workers": 1}
-    audit.JOB.run(AuditConfig.model_validate(same))
-    compare.JOB.run(compare.CompareConfig.model_validate({**same, "part": ("neighbours",)}))
-    meaning.JOB.run(MeaningConfig.model_validate({**same, "parts": "counts"}))
+    of_run = {
+        **PRESETS["small"], "k": 60, "k_per_dataset": 3, "near_dedup": 0.9, "subtree_root": "collapse",
+        "model": str(folder / "model"), "corpus": tuple(str(folder / name) for name in TEXTS),
+    }  # fmt: skip
+    of_compare, of_meaning = {"part": ("neighbours",)}, {"parts": "counts"}
+    for job, options in ((run, of_run), (audit, {}), (compare, of_compare), (meaning, of_meaning)):
+        job.JOB.run(job.JOB.options.model_validate({"out": str(folder / "run"), "workers": 1, **options}))
     explain_what_is_plain()
 
 
