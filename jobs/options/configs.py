@@ -13,20 +13,16 @@ from ops.sources.file_names import suffixes
 from ops.sources.presets import PRESETS as CORPORA
 from ops.sources.source import Reading
 
-PAPER: dict[str, Any] = {
-    "k": 10_000,
-    "k_per_dataset": 1_000,
-    "baseline_size": 1_000_000,
-    "activation_sample": 10_000,
-    "null_sets": 200,
-    "subtree_root": "collapse",
-    "pack": 128,
-}
-SMALL: dict[str, Any] = {"k": 100, "k_per_dataset": 50, "baseline_size": None, "activation_sample": 5_000}
+PRESETS: dict[str, dict[str, Any]] = {
+    "small": {"k": 100, "k_per_dataset": 50, "baseline_size": None, "activation_sample": 5_000},
+    "paper": {
+        "k": 10_000, "k_per_dataset": 1_000, "baseline_size": 1_000_000, "activation_sample": 10_000, "null_sets": 200,
+        "subtree_root": "collapse", "pack": 128,
+    },
+}  # fmt: skip
 TAB = r"\t"  # a tab on a command line
 MOST = 10**15  # every number must be less than this
 MOST_UNITS = 65_536  # most neurons that a stage processes by default if its work grows with their number
-PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
 
 
 def preset_sizes(name: str, options: Container[str]) -> str:

@@ -29,11 +29,9 @@ def run_all(config: RunConfig, run: Run) -> None:
     prepared = prepare(config, run)
     check_units(config.units, prepared.neurons, "mined")
     load_pipeline(config.pipeline)
-    again = {"redo": config.redo}
     if config.corpus:
-        ingest(part_of(config, IngestConfig, **again), run)
-        again = {"redo": False}
-    find_winners(part_of(config, TopkConfig, **again), run, prepared)
+        ingest(part_of(config, IngestConfig), run)
+    find_winners(part_of(config, TopkConfig, redo=config.redo and not config.corpus), run, prepared)
     annotate(part_of(config, AnnotateConfig, redo=False), run)
     mine(part_of(config, MineConfig, redo=False), run)
     if not config.no_explain:
