@@ -43,7 +43,6 @@ def digest(folder: Path) -> str:
 
 @cache
 def _say_uncached() -> None:
-    """Print that nothing is cached, but only once."""
     print(
         "no folder for compiled code can be written, so every process compiles again, for a minute or more; "
         "name one with NUMBA_CACHE_DIR",

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import ray
 from ray import cloudpickle
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from jobs.engine.item import Item, Worker, works_in_two_parts
@@ -174,7 +174,7 @@ class ItemWorker:
         # Best effort: the counter may be lost with its machine, and the work matters more than the count.
         try:
             return int(ray.get(self.attempts.begin.remote(f"{self.call}: {name}", again), timeout=PATIENCE_S))
-        except (RayError, GetTimeoutError):
+        except RayError:
             return 1
 
 

@@ -88,7 +88,6 @@ def check_tables(
 def _checked(
     store: Store, stage: str, record: Mapping[str, Any], footers: bool, only: Container[str] | None
 ) -> Iterator[str]:
-    """Yield the notes about a stage's tables."""
     job = stage.partition("/")[0]
     for table in STAGES[stage].tables:
         if only is not None and table not in only:

@@ -62,8 +62,7 @@ class RunReader:
 
     def is_current(self, name: str) -> bool:
         """Tell whether all of a stage's tables exist and hold everything that this version writes."""
-        entry = self.stage(name)
-        return entry is not None and self.complete(name) and entry["identity"].get("method", 1) == STAGES[name].method
+        return self.complete(name) and self.require(name)["identity"].get("method", 1) == STAGES[name].method
 
     def read_by(self, name: str) -> list[str]:
         """Return the stages that a stage reads in this run, directly or indirectly."""

@@ -76,7 +76,9 @@ def lifts(counted: Counted) -> Lifts:
     a, n1, c, n2 = (counted.sums(own) for own in (counted.hits, counted.winners, counted.others, counted.rest))
     usable = counted.usable & (n1 > 0) & (n2 > 0)
     if not usable.any():
-        return _nothing(len(usable))
+        unknown = np.full(len(usable), np.nan)
+        nowhere = np.zeros(len(usable), np.bool_)
+        return Lifts(unknown, unknown, unknown, nowhere, math.nan, math.nan, math.nan, UNDEFINED)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = n1 + n2
         share, other_share = (a + n1 / total) / n1, (c + n2 / total) / n2
@@ -104,11 +106,6 @@ def lifts(counted: Counted) -> Lifts:
         significant[asked] = significantly_above(value[asked], error[asked], freedom[asked])
     half = np.where(asked, t_quantile(freedom), np.nan) * error
     return Lifts(value, value - half, value + half, significant, *_heterogeneity(value[asked], error[asked]), pooled)
-
-
-def _nothing(parts: int) -> Lifts:
-    unknown = np.full(parts, np.nan)
-    return Lifts(unknown, unknown, unknown, np.zeros(parts, np.bool_), math.nan, math.nan, math.nan, UNDEFINED)
 
 
 def _heterogeneity(value: Float64s, error: Float64s) -> tuple[float, float, float]:
