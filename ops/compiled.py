@@ -43,6 +43,7 @@ def digest(folder: Path) -> str:
 
 @cache
 def _say_uncached() -> None:
+    """Print that nothing is cached, but only once."""
     print(
         "no folder for compiled code can be written, so every process compiles again, for a minute or more; "
         "name one with NUMBA_CACHE_DIR",

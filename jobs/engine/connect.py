@@ -239,6 +239,7 @@ def available_bytes() -> int:
 
 @cache
 def _say_capped(line: str) -> None:
+    """Print a line, but only once."""
     print(line, file=sys.stderr)
 
 
