@@ -13,11 +13,12 @@ from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, part_rows
 from jobs.stage.outputs import Noted, Output, TablePart, read_partials, shard_file, table_part, with_notes
 from jobs.stage.step import Made, Steps
+from ops.corpus.read_shard import read_columns
 from ops.errors import InputError
 from ops.figures.files import save_figures
 from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.figures import mixing_figures
-from ops.mixing.sequences import SequenceReader
+from ops.mixing.sequences import COLUMNS, SequenceReader
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
 from ops.mixing.tables import TOKENS, merge, mixing_tables, to_table, token_rows
 from ops.mixing.token_classes import CLASSES, TokenClasses
@@ -116,10 +117,10 @@ def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tu
 def shard_sequences(item: Item, args: MixingArgs, reader: SequenceReader) -> tuple[dict[int, int], Batches]:
     """Return the number of sentences in each sequence of a shard, by its first sentence id, and the masked batches."""
     if args.pack:
-        return reader.packed(args.store, part_rows(item))
-    ((part, rows),) = part_rows(item)
-    batches = args.tokens(lambda: reader.tokenizer).batches(part, args.token_budget, ids=rows)
-    return dict.fromkeys(range(*item["span"]) if rows is None else rows.tolist(), 1), reader.masked(batches)
+        ((part, ids),) = part_rows(item)
+        return reader.packed(read_columns(args.store, part, ids, COLUMNS))
+    (rows,) = item["rows"] or [range(*item["span"])]
+    return dict.fromkeys(rows, 1), reader.masked(args.batches(item, lambda: reader.tokenizer))
 
 
 class MixingWorker:

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.engine.machines import asked_for_gpus
@@ -20,7 +18,7 @@ from jobs.stage.costs import PASSES
 from jobs.stage.outputs import Noted, notes_of, partial_file, read_partial, read_partials, shard_file, with_notes
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
-from ops.corpus.read_shard import read_rows, take_sentences
+from ops.corpus.read_shard import read_columns, read_rows
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
 from ops.mixing.token_classes import CLASSES, TokenClasses
@@ -39,7 +37,6 @@ from ops.positions.tables import corpus_tables
 from ops.positions.variants import DEFAULT, choose_variants
 from ops.sampling import LABELS, PILOT, draw
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
-from ops.storage.tables import part_name
 
 NAMED = 100  # most texts that run.json names
 PILOT_FILE = partial_file("positions", "pilot")
@@ -197,8 +194,7 @@ def pilot_step(args: PositionsArgs, job: CorpusPass) -> Step:
 def find_means(item: Item, args: PositionsArgs) -> Made:
     """Find the mean states in the pilot's texts, and the norms of the position embeddings."""
     reader, encoder = args.reader(), args.encoder()
-    parts = [{"parts": [part], "rows": [ids]} for part, ids in zip(item["parts"], item["rows"], strict=True)]
-    texts = (batch for part in parts for batch in batches(args, encoder, part))
+    texts = batches(args, encoder, item)
     pilot = mean_states(reader, args.variants, texts, encoder.tokenizer.pad_id, args.device)
     check_pilot(pilot, args.config.shift, args.facts)
     table = pilot_table(pilot.means, pilot.panel, reader.positions.norms().numpy())
@@ -211,24 +207,19 @@ def prepare_shard(item: Item, args: PositionsArgs) -> list[Any]:
 
 
 def batches(args: PositionsArgs, encoder: Encoder, item: Item) -> Batches:
-    """Return the batches of an item's sentences."""
+    """Yield the batches of an item's sentences; a batch never spans two shards."""
     answer = args.config.answer_column
     if encoder.is_plain and answer is None:
-        tokens = args.tokens(lambda: encoder.tokenizer)
-        every = (tokens.batches(part, args.token_budget, ids=ids) for part, ids in part_rows(item))
-        yield from chain.from_iterable(every)
+        yield from args.batches(item, lambda: encoder.tokenizer)
         return
-    meta = [] if answer is None else ["meta"]
-    columns, tables = ["sent_id", "text", *meta], []
+    columns = ["sent_id", "text", *([] if answer is None else ["meta"])]
     for part, ids in part_rows(item):
-        with args.store.parquet(part_name("corpus", part)) as file:
-            tables.append(file.read(columns=columns) if ids is None else take_sentences(file, ids, columns))
-    table = pa.concat_tables(tables)
-    texts = table["text"].to_pylist()
-    if answer is not None:
-        answers = [row[answer] for row in table["meta"].to_pylist()]
-        texts = [f"{text} {own}" if own else text for text, own in zip(texts, answers, strict=True)]
-    yield from encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget)
+        table = read_columns(args.store, part, ids, columns)
+        texts = table["text"].to_pylist()
+        if answer is not None:
+            answers = [row[answer] for row in table["meta"].to_pylist()]
+            texts = [f"{text} {own}" if own else text for text, own in zip(texts, answers, strict=True)]
+        yield from encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget)
 
 
 class PositionsWorker:

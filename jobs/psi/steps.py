@@ -5,7 +5,6 @@ The stage `psi` clusters the vocabulary with several seeds and measures every la
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,7 @@ from jobs.options.configs import without_ingest
 from jobs.psi.job import PsiConfig
 from jobs.run_folder.run import Run
 from jobs.stage.checks import check_ingest_options, check_pass, require_corpus
-from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, describe, group_size, part_rows
+from jobs.stage.corpus_pass import CorpusPass, PassArgs, begin_pass, describe, group_size
 from jobs.stage.outputs import Noted, TablePart, file_of, read_partials, shard_file, table_part, with_notes
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Made, Step, Steps
@@ -29,9 +28,10 @@ from ops import sampling
 from ops.errors import InputError
 from ops.figures.files import save_figures
 from ops.model.attention_modules import check_architecture, head_projections, word_embeddings
+from ops.model.batches import TokenBlock
 from ops.model.load import ModelFacts, load_model, read_facts
 from ops.model.numerics import check_exact_enough, set_numerics
-from ops.model.tokenizer import Tokenizer, Tokens
+from ops.model.tokenizer import Tokenizer
 from ops.psi.clusters import default_clusters
 from ops.psi.figures import layer_pairs, pairs_figure, static_figures
 from ops.psi.psi import VALUES, ContextualPsi, random_direction, static_psi
@@ -47,8 +47,6 @@ CONTEXTUAL = "psi/contextual"
 FIGURE = "psi/figures/static_contextual.svg"
 VALUE_BYTES = 16  # bytes per token, head and value in a partial file
 MERGED_AHEAD = 2  # number of groups read ahead, which is small because their tables are large
-
-Batches = Iterator[tuple[Ids, Sequence[Tokens]]]
 
 
 def psi(config: PsiConfig, run: Run) -> None:
@@ -87,10 +85,7 @@ def prepare(config: PsiConfig, run: Run, has_corpus: bool) -> tuple[ModelFacts, 
     model = load_model(facts, "cpu", "float32")
     if not any(bool(layer.weight.any()) for layer in head_projections(model, facts)):
         raise InputError(f"--model {config.model}: its heads' matrices are all zero; give other weights")
-    words = word_embeddings(model, facts)
-    vocabulary = len(words)
-    if not bool(words.any()):
-        raise InputError(f"--model {config.model}: its word embeddings are all zero; give other weights")
+    vocabulary = len(word_embeddings(model, facts))
     if config.clusters is not None and config.clusters > vocabulary:
         raise InputError(
             f"--clusters {config.clusters}: {config.model} has a vocabulary of {vocabulary} tokens; give fewer clusters"
@@ -209,16 +204,9 @@ def contextual_steps(heads: int, job: CorpusPass) -> Steps:
     return job.accounted(job.sentences - len(unscored), len(unscored), counts)
 
 
-def prepare_group(item: Item, args: PassArgs) -> list[tuple[Ids, Sequence[Tokens]]]:
+def prepare_group(item: Item, args: PassArgs) -> list[tuple[Ids, TokenBlock]]:
     """Read the tokens of the shards of one group; with GPUs, this runs on separate cores."""
-    return list(group_batches(args, item, lambda: Tokenizer(args.facts)))
-
-
-def group_batches(args: PassArgs, item: Item, tokenizer: Callable[[], Tokenizer]) -> Batches:
-    """Yield the batches of a group's shards; a batch never spans two shards."""
-    tokens = args.tokens(tokenizer)
-    for part, rows in part_rows(item):
-        yield from tokens.batches(part, args.token_budget, ids=rows)
+    return list(args.batches(item, lambda: Tokenizer(args.facts)))
 
 
 class GroupReader:
@@ -235,9 +223,9 @@ class GroupReader:
         self.reader = ContextualPsi(model, head_projections(model, args.facts))
         self.vocabulary = len(word_embeddings(model, args.facts))
 
-    def __call__(self, item: Item, prepared: list[tuple[Ids, Sequence[Tokens]]] | None) -> Made:
+    def __call__(self, item: Item, prepared: list[tuple[Ids, TokenBlock]] | None) -> Made:
         """Read the shards of one group in their order."""
-        batches = group_batches(self.args, item, lambda: self.tokenizer) if prepared is None else iter(prepared)
+        batches = self.args.batches(item, lambda: self.tokenizer) if prepared is None else iter(prepared)
         columns, pad_id = len(self.reader.layers) * len(VALUES) * self.reader.heads, self.tokenizer.pad_id
         sums = GroupedSums(self.vocabulary, columns, torch.device(self.args.device))
         unscored = [i for ids, tokens in counting(batches) for i in self.reader.add(ids, tokens, pad_id, sums)]

@@ -1,7 +1,7 @@
 """Stages that run the model over the corpus, shard by shard: `topk` and the side jobs."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Step
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted
+from ops.model.batches import TokenBlock
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import MEASURED, draw
@@ -57,6 +58,12 @@ class PassArgs:
     def tokens(self, tokenizer: Callable[[], Tokenizer]) -> CorpusTokens:
         """Return the reader of the tokens of corpus/; it calls `tokenizer` to get the model's tokenizer if needed."""
         return CorpusTokens(self.store, self.kept, tokenizer)
+
+    def batches(self, item: Item, tokenizer: Callable[[], Tokenizer]) -> Iterator[tuple[Ids, TokenBlock]]:
+        """Yield the batches of an item's sentences; a batch never spans two shards."""
+        tokens = self.tokens(tokenizer)
+        for part, rows in part_rows(item):
+            yield from tokens.batches(part, self.token_budget, ids=rows)
 
 
 @dataclass(frozen=True)

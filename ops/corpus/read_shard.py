@@ -18,9 +18,14 @@ def read_shard(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, 
 
     Row groups without any of these sentences are not read.
     """
-    with store.parquet(part_name("corpus", shard)) as file:
-        table = file.read(columns=_COLUMNS) if rows is None else take_sentences(file, rows, _COLUMNS)
+    table = read_columns(store, shard, rows, _COLUMNS)
     return table["sent_id"].to_numpy(), table["text"].to_pylist(), table["n_tokens"].to_numpy()
+
+
+def read_columns(store: Store, shard: int, rows: Ids | None, columns: list[str]) -> pa.Table:
+    """Return columns of a shard's sentences, or of the sentences with the ascending ids `rows`."""
+    with store.parquet(part_name("corpus", shard)) as file:
+        return file.read(columns=columns) if rows is None else take_sentences(file, rows, columns)
 
 
 def take_sentences(file: pq.ParquetFile, ids: Ids, columns: list[str]) -> pa.Table:

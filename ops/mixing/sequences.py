@@ -5,15 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ops.arrays import Int64s
 from ops.mixing.shard import Batches
 from ops.model.batches import TokenBlock, encode_batches
 from ops.model.tokenizer import Tokenizer, mask_tokens
-from ops.shards import Ids
-from ops.storage.store import Store
-from ops.storage.tables import part_name
 
 COLUMNS = ["sent_id", "text", "n_tokens", "dataset", "doc_id"]
 
@@ -35,19 +31,11 @@ class SequenceReader:
     mask_rate: float
     seed: int
 
-    def packed(self, store: Store, parts: Sequence[tuple[int, Ids | None]]) -> tuple[dict[int, int], Batches]:
-        """Return the packed sequences of some parts of corpus/: how many sentences each has, and the masked batches.
+    def packed(self, table: pa.Table) -> tuple[dict[int, int], Batches]:
+        """Return the packed sequences of sentences, a table with `COLUMNS`: their sizes, and the masked batches.
 
-        Each sequence is identified by its first sentence. No sequence extends beyond the end of the last part.
-
-        Each part is given with the ascending ids of the sentences to read, or None for all.
+        Each sequence is identified by its first sentence, and its size is its number of sentences.
         """
-        tables = []
-        for part, ids in parts:
-            with store.parquet(part_name("corpus", part)) as file:
-                table = file.read(columns=COLUMNS)
-            tables.append(table if ids is None else table.filter(pc.is_in(table["sent_id"], pa.array(ids))))
-        table = pa.concat_tables(tables)
         documents = list(zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True))
         each, alone = table["text"].to_pylist(), table["n_tokens"].to_numpy().astype(np.int64)
         more = self._more_tokens(each)

@@ -18,7 +18,6 @@ from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.positions import job as positions
 from jobs.positions.job import PositionsConfig
-from jobs.psi.steps import group_batches
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import TOKENS
 from jobs.stage.corpus_pass import PassArgs, kept_tokens
@@ -157,7 +156,7 @@ def test_psi_reads_the_same_batches_without_them(runs: Runs, model: str) -> None
             store=run.store, facts=facts, device="cpu", dtype="float32", threads=1, token_budget=300, seed=0,
             kept=kept_tokens(run),
         )  # fmt: skip
-        batches = group_batches(args, {"parts": [1, 2], "rows": None}, lambda: Tokenizer(facts))
+        batches = args.batches({"parts": [1, 2], "rows": None}, lambda: Tokenizer(facts))
         found.append([(ids.tolist(), list(tokens)) for ids, tokens in batches])
     assert found[0] == found[1]
     assert sorted(i for ids, _ in found[0] for i in ids) == list(range(100, 300))

@@ -2,7 +2,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +9,6 @@ from transformers import PreTrainedTokenizerFast
 
 from ops.mixing.sequences import SequenceReader, sequence_starts
 from ops.model.tokenizer import Tokenizer
-from ops.storage.store import Store
 from tests.unit.small_models import facts
 
 
@@ -42,12 +40,10 @@ def test_a_sequence_fits_where_a_space_before_a_word_makes_other_tokens(tmp_path
     texts, columns = ["No no no", "No no", "No no no no"], ("sent_id", "text", "n_tokens", "dataset", "doc_id")
     counts = [len(tokens.ids) for tokens in tokenizer.encode(texts)]
     rows = [(i, text, n, "d", "x") for i, (text, n) in enumerate(zip(texts, counts, strict=True))]
-    (tmp_path / "corpus").mkdir()
     table = pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows])
-    pq.write_table(table, tmp_path / "corpus/part-00000.parquet")
     reader = SequenceReader(tokenizer, 100, 6, 0.0, 0)
     assert counts == [3, 2, 4]
-    sentences, batches = reader.packed(Store(str(tmp_path)), [(0, None)])
+    sentences, batches = reader.packed(table)
     assert sentences == {0: 2, 2: 1}, "the second sentence adds three tokens: a space, No, and a space with no"
     read = {
         number: len(tokens.ids)
