@@ -44,7 +44,7 @@ def measure(model: str = "sample", sentences: int = 400, repeats: int = 5, seed:
     variants, encoder = choose_variants((), decoder), Encoder(facts)
     pad_id = encoder.tokenizer.pad_id
     batches = list(encoder.batches(np.arange(sentences), draw(sentences, seed), BUDGET))
-    reader = VariantReader.load(facts, "cpu", "float32", 16, seed)
+    reader = VariantReader(load_model(facts, "cpu", "float32", predicts=decoder), facts, 16, seed)
     torch.set_num_threads(1)
     pilot = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu")
     classes = TokenClasses(encoder.tokenizer)

@@ -22,7 +22,7 @@ from ops.corpus.read_shard import read_columns, read_rows
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
 from ops.mixing.token_classes import CLASSES, TokenClasses
-from ops.model.load import ModelFacts
+from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
 from ops.positions.encode import Encoder
@@ -114,7 +114,8 @@ class PositionsArgs(PassArgs):
     def reader(self) -> VariantReader:
         """Return a reader that runs the model under every variant, on its device."""
         set_numerics(self.device, self.threads, self.dtype)
-        return VariantReader.load(self.facts, self.device, self.dtype, self.config.shift, self.seed)
+        model = load_model(self.facts, self.device, self.dtype, predicts=self.facts.model_type in DECODERS)
+        return VariantReader(model, self.facts, self.config.shift, self.seed)
 
     def encoder(self) -> Encoder:
         """Return what encodes the texts."""

@@ -11,6 +11,7 @@ from ops.model.names import ModelFacts
 from ops.model.sites import layer_list
 
 PROJECTIONS = ("q", "k", "v")
+_POSITIONS = ("position_embeddings", "wpe")  # names of tables of position embeddings
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,17 @@ def bias_of(module: nn.Module) -> torch.Tensor:
     bias: torch.Tensor | None = module.bias  # type: ignore[assignment]
     matrix = matrix_of(module)
     return matrix.new_zeros(len(matrix)) if bias is None else bias.detach()
+
+
+def position_embeddings(model: nn.Module) -> tuple[nn.Embedding, int] | None:
+    """Return a model's table of position embeddings and the row of the first position; None without such a table.
+
+    In RoBERTa and similar models, the rows up to the padding row belong to no position.
+    """
+    for name, module in model.named_modules():
+        if name.rpartition(".")[2] in _POSITIONS and isinstance(module, nn.Embedding):
+            return module, 0 if module.padding_idx is None else module.padding_idx + 1
+    return None
 
 
 def word_embeddings(model: nn.Module, facts: ModelFacts) -> torch.Tensor:

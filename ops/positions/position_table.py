@@ -6,22 +6,13 @@ import torch
 from torch import nn
 
 from ops.errors import InputError, with_article
+from ops.model.attention_modules import position_embeddings
 from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
 
-_ENCODER = ("embeddings.position_embeddings", "embeddings.LayerNorm")
-# For each architecture: the names, in the model without a head, of the table and of the module that receives the sum of
-# all embeddings.
-TABLES = {
-    "bert": _ENCODER,
-    "roberta": _ENCODER,
-    "xlm-roberta": _ENCODER,
-    "camembert": _ENCODER,
-    "electra": _ENCODER,
-    "albert": _ENCODER,
-    "distilbert": _ENCODER,
-    "gpt2": ("wpe", "drop"),
-}
+_ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "albert", "distilbert")
+# For each architecture, the name of the module of the model without a head that receives the sum of all embeddings.
+TABLES = {**dict.fromkeys(_ENCODERS, "embeddings.LayerNorm"), "gpt2": "drop"}
 DECODERS = ("gpt2",)
 
 
@@ -71,16 +62,11 @@ def find_table(model: nn.Module, facts: ModelFacts) -> PositionTable:
         InputError: the architecture is not known, or the model has no such table.
     """
     check_positions(facts)
-    name, joined = TABLES[facts.model_type]
-    kind = getattr(model.config, "position_embedding_type", None) or "absolute"
-    try:
-        table = model.get_submodule(name)
-    except AttributeError:
-        table = None
-    if kind != "absolute" or not isinstance(table, nn.Embedding):
+    kind, found = getattr(model.config, "position_embedding_type", None) or "absolute", position_embeddings(model)
+    if kind != "absolute" or found is None:
         raise InputError(
             f"--model {facts.name}: its positions are {kind if kind != 'absolute' else 'no table of embeddings'}; "
             "give a model with learned, absolute position embeddings"
         )
-    first = 0 if table.padding_idx is None else table.padding_idx + 1
-    return PositionTable(table, model.get_submodule(joined), first)
+    table, first = found
+    return PositionTable(table, model.get_submodule(TABLES[facts.model_type]), first)

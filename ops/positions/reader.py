@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ops.model.load import ModelFacts, load_model
+from ops.model.load import ModelFacts
 from ops.model.sites import SiteReader
 from ops.positions.masks import linear, use_masked_attention
 from ops.positions.position_table import DECODERS, find_table
@@ -61,10 +61,7 @@ INPUT_VALUES = ("input_norm", "ratio", "share")
 
 @dataclass
 class _Placed:
-    """What the position embeddings of a batch are under a variant: `measured` and `joined` as in `States`.
-
-    `added` are the embeddings, `[texts or 1, longest, width]`.
-    """
+    """The position embeddings of a batch under a variant, `added` `[texts or 1, longest, width]`; more in `States`."""
 
     measured: torch.Tensor
     joined: torch.Tensor | None = None
@@ -93,16 +90,6 @@ class VariantReader:
         self.shift, self.seed = shift, seed
         if self.decoder:
             use_masked_attention(model)
-
-    @classmethod
-    def load(cls, facts: ModelFacts, device: str, dtype: str, shift: int, seed: int) -> "VariantReader":
-        """Return a reader of a model that is loaded on a device with an arithmetic.
-
-        Raises:
-            InputError: the model cannot be loaded, or has no table of position embeddings.
-        """
-        model = load_model(facts, device, dtype, predicts=facts.model_type in DECODERS)
-        return cls(model, facts, shift, seed)
 
     @torch.inference_mode()
     def read(self, batch: Batch, variant: str, joined: bool = False) -> States:

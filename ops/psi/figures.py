@@ -16,10 +16,10 @@ from ops.figures.lines import lines
 from ops.figures.maps import colour_bar, heat_map, largest, scatter
 from ops.figures.panels import finish, logarithmic, panels, set_scale
 from ops.figures.style import COLOURS, DIVERGING, GROUND, INK, PALE, SEQUENTIAL
-from ops.model.attention_modules import head_projections, word_embeddings
+from ops.model.attention_modules import head_projections, position_embeddings, word_embeddings
 from ops.model.direction import is_decoder
 from ops.model.load import ModelFacts
-from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table
+from ops.psi.position_geometry import cosine, cosine_histogram, position_attention
 from ops.psi.token_types import TYPES
 from ops.statistics.principal_plane import Plane, principal_plane
 from ops.storage.store import Store
@@ -46,8 +46,10 @@ def static_figures(store: Store, model: nn.Module, facts: ModelFacts) -> dict[st
         "top_cluster_types": types_figure(types[:, :, :TOP_CLUSTERS]),
     }
     vocabulary = read_table(store, "psi/vocabulary", columns=["token", "type"])
-    words, positions = word_embeddings(model, facts).numpy(), position_table(model)
-    if positions is not None:
+    words, found = word_embeddings(model, facts).numpy(), position_embeddings(model)
+    if found is not None:
+        table, start = found
+        positions = table.weight.detach()[start:]
         order, names, causal = positions.numpy(), vocabulary["token"].to_pylist(), is_decoder(facts)
         first = {f"{t} with position 0": cosine(words[names.index(t)], order[0]) for t in _FIRST_TOKENS if t in names}
         marked = {name: value for name, value in first.items() if np.isfinite(value)}

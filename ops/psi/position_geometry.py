@@ -1,4 +1,4 @@
-"""The geometry of word and position embeddings: position tables, cosines, and attention from positions alone."""
+"""The geometry of word and position embeddings: cosines, and attention from positions alone."""
 
 import math
 
@@ -9,22 +9,9 @@ from torch import nn
 from ops.arrays import Float32s, Floats, Int64s
 from ops.model.attention_modules import LayerProjections
 
-_TABLES = ("position_embeddings", "wpe")
 # The normalisation between the embeddings and the first layer's projections.
 _NORMS = ("embeddings.LayerNorm", "h.0.ln_1")
 ROWS_PER_BLOCK = 4_096
-
-
-def position_table(model: nn.Module) -> torch.Tensor | None:
-    """Return the position embeddings in order, `[positions, width]`, or None for a model without a table of them.
-
-    In RoBERTa and similar models, the rows up to the padding row belong to no position and are left out.
-    """
-    for name, module in model.named_modules():
-        if name.rpartition(".")[2] in _TABLES and isinstance(module, nn.Embedding):
-            first = 0 if module.padding_idx is None else module.padding_idx + 1
-            return module.weight.detach()[first:]
-    return None
 
 
 def cosine(a: Floats, b: Floats) -> float:

@@ -4,7 +4,13 @@ from torch import nn
 from transformers import AlbertConfig, AutoModel, ElectraConfig
 
 from ops.errors import InputError
-from ops.model.attention_modules import ARCHITECTURES, check_architecture, head_projections, word_embeddings
+from ops.model.attention_modules import (
+    ARCHITECTURES,
+    check_architecture,
+    head_projections,
+    position_embeddings,
+    word_embeddings,
+)
 from ops.model.sites import layer_list
 from tests.unit.small_models import CONFIGS, HEADS, LAYERS, VOCABULARY, WIDTH, facts, make
 
@@ -48,6 +54,16 @@ def test_a_factorised_or_broken_table_is_refused() -> None:
         torch.nn.init.constant_(model.embeddings.word_embeddings.weight, value)  # type: ignore[union-attr, arg-type]
         with pytest.raises(InputError, match=message):
             word_embeddings(model, known)
+
+
+def test_position_embeddings_begin_at_the_first_position() -> None:
+    for kind in CONFIGS:
+        found = position_embeddings(make(kind)[0])
+        assert found is not None
+        table, first = found
+        # RoBERTa counts positions from after the padding's row.
+        assert table.weight[first:].shape == ((18 if kind == "roberta" else 20), WIDTH)
+    assert position_embeddings(nn.Linear(2, 2)) is None
 
 
 def test_every_layer_has_the_modules_of_its_architecture() -> None:

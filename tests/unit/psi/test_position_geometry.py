@@ -4,22 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from ops.model.attention_modules import head_projections
+from ops.model.attention_modules import head_projections, position_embeddings
 from ops.model.direction import is_decoder
-from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table
+from ops.psi.position_geometry import cosine, cosine_histogram, position_attention
 from tests.unit.small_models import CONFIGS, HEADS, WIDTH, make
 
 SIZE = WIDTH // HEADS
-
-
-def test_position_tables() -> None:
-    for kind in CONFIGS:
-        model, _ = make(kind)
-        found = position_table(model)
-        assert found is not None
-        # RoBERTa counts positions from after the padding's row.
-        assert found.shape == ((18 if kind == "roberta" else 20), WIDTH)
-    assert position_table(torch.nn.Linear(2, 2)) is None
 
 
 def test_cosines_of_all_pairs() -> None:
@@ -39,8 +29,9 @@ def test_cosines_of_all_pairs() -> None:
 @torch.inference_mode()
 def test_attention_from_positions_is_the_model_s_own_without_words(kind: str) -> None:
     model, known = make(kind)
-    positions = position_table(model)
-    assert positions is not None
+    found_table = position_embeddings(model)
+    assert found_table is not None
+    positions = found_table[0].weight[found_table[1] :]
     # The model itself, its words and segments set to zero, shows the same attention in its first layer.
     weights = dict(model.named_parameters())
     for name in ("wte.weight", "embeddings.word_embeddings.weight", "embeddings.token_type_embeddings.weight"):
