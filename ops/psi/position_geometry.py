@@ -8,10 +8,11 @@ from torch import nn
 
 from ops.arrays import Float32s, Floats, Int64s
 from ops.model.attention_modules import LayerProjections
+from ops.shards import spans
 
 # The normalisation between the embeddings and the first layer's projections.
 _NORMS = ("embeddings.LayerNorm", "h.0.ln_1")
-ROWS_PER_BLOCK = 4_096
+ROWS_PER_BLOCK = 4_096  # rows that are multiplied by all others at once
 
 
 def cosine(a: Floats, b: Floats) -> float:
@@ -21,23 +22,16 @@ def cosine(a: Floats, b: Floats) -> float:
         return float(np.divide(wide[0] @ wide[1], np.linalg.norm(wide[0]) * np.linalg.norm(wide[1])))
 
 
-def cosine_histogram(a: Floats, b: Floats, bins: int, rows_per_block: int = ROWS_PER_BLOCK) -> Int64s:
-    """Return the histogram of the cosines of all pairs of a row of `a` and a row of `b`, in equal bins from -1 to 1.
+def cosine_histogram(a: Floats, b: Floats, bins: int) -> Int64s:
+    """Return the histogram of the cosines of all pairs of a row of `a [m, width]` and a row of `b [n, width]`.
 
-    Rows that are zero are left out.
-
-    Args:
-        a, b: vectors, `[m, width]` and `[n, width]`.
-        rows_per_block: number of rows of `a` that are multiplied by all of `b` at once.
-
-    Returns:
-        The counts, `[bins]`, whose sum is the number of pairs.
+    The bins are equal, from -1 to 1, and the sum of the counts `[bins]` is the number of pairs. Rows that are zero are
+    left out.
     """
     a, b = _unit(a), _unit(b)
     counts = np.zeros(bins, np.int64)
-    for start in range(0, len(a), rows_per_block):
-        cosines = np.clip(a[start : start + rows_per_block] @ b.T, -1, 1)
-        counts += np.histogram(cosines, bins, (-1, 1))[0]
+    for start, stop in spans(len(a), ROWS_PER_BLOCK):
+        counts += np.histogram(np.clip(a[start:stop] @ b.T, -1, 1), bins, (-1, 1))[0]
     return counts
 
 

@@ -17,7 +17,7 @@ from ops.reducers.grouped_moments import GroupedSums
 from ops.shards import Ids
 
 VALUES = ("psi_q", "psi_k", "psi_v", "psi_qkv")
-TOKENS_PER_BLOCK = 4_096
+TOKENS_PER_BLOCK = 4_096  # tokens whose vectors are projected at once
 
 
 def psi(projected: torch.Tensor, norm: torch.Tensor, width: int) -> torch.Tensor:
@@ -47,13 +47,12 @@ def with_product(values: torch.Tensor) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def static_psi(vectors: torch.Tensor, weight: torch.Tensor, tokens_per_block: int = TOKENS_PER_BLOCK) -> torch.Tensor:
+def static_psi(vectors: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """Return the psi of every vector in every head of one layer, with one matrix product for each block of tokens.
 
     Args:
         vectors: x, the word embeddings alone, `[tokens, width]` float32.
         weight: the layer's matrices, `[3, heads, d', width]` float32.
-        tokens_per_block: number of tokens whose vectors are projected at once.
 
     Returns:
         The values of psi, `[tokens, 4, heads]`, in the order of `VALUES`; NaN if x is zero.
@@ -61,7 +60,7 @@ def static_psi(vectors: torch.Tensor, weight: torch.Tensor, tokens_per_block: in
     width = weight.shape[-1]
     flat = weight.reshape(-1, width).T
     blocks = []
-    for block in vectors.split(tokens_per_block):
+    for block in vectors.split(TOKENS_PER_BLOCK):
         projected = (block @ flat).view(len(block), *weight.shape[:3])
         blocks.append(with_product(psi(projected, block.norm(dim=-1).unsqueeze(-1), width)))
     return torch.cat(blocks)

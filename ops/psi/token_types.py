@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def piece_text(token: str, mark: str) -> str | None:
     if mark != "Ġ":
         return text
     try:
-        return bytes(_BYTES[c] for c in text).decode()
+        return bytes(_bytes_of_characters()[c] for c in text).decode()
     except KeyError:
         return text
     except UnicodeDecodeError:
@@ -87,14 +88,9 @@ def cluster_types(types: Sequence[str], labels: Integers) -> list[str]:
     return [TYPES[i] for i in counts.argmax(1)]
 
 
-def _byte_alphabet() -> dict[str, int]:
-    """Return the byte that each character of byte-level vocabularies represents.
+@cache
+def _bytes_of_characters() -> dict[str, int]:
+    """Return the byte that each character of byte-level vocabularies represents."""
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-    A printable byte is represented by its own character, and the other bytes by the characters from 256 on, in order.
-    """
-    printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
-    others = [b for b in range(256) if b not in printable]
-    return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
-
-
-_BYTES = _byte_alphabet()
+    return {character: byte for byte, character in bytes_to_unicode().items()}

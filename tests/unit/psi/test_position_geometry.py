@@ -12,13 +12,14 @@ from tests.unit.small_models import CONFIGS, HEADS, WIDTH, make
 SIZE = WIDTH // HEADS
 
 
-def test_cosines_of_all_pairs() -> None:
+def test_cosines_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(23, 5)).astype(np.float32), rng.normal(size=(7, 5)).astype(np.float32)
     every = [cosine(x, y) for x in a for y in b]
     assert every[3] == pytest.approx(float(a[0] @ b[3] / np.linalg.norm(a[0]) / np.linalg.norm(b[3])), rel=1e-5)
     a[5] = 0
-    counts = cosine_histogram(a, b, 10, rows_per_block=4)
+    monkeypatch.setattr("ops.psi.position_geometry.ROWS_PER_BLOCK", 4)
+    counts = cosine_histogram(a, b, 10)
     del every[35:42]
     assert counts.tolist() == np.histogram(every, 10, (-1, 1))[0].tolist()
     assert math.isnan(cosine(a[5], b[0]))

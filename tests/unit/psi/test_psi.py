@@ -39,11 +39,12 @@ def test_a_zero_vector_has_none() -> None:
     assert bool(found.isnan().all())
 
 
-def test_blocks_do_not_show() -> None:
+def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = torch.Generator().manual_seed(2)
     vectors, weight = torch.randn(23, 12, generator=generator), torch.randn(3, 2, 6, 12, generator=generator)
     whole = static_psi(vectors, weight)
-    torch.testing.assert_close(static_psi(vectors, weight, tokens_per_block=5), whole, rtol=1e-6, atol=0)
+    monkeypatch.setattr("ops.psi.psi.TOKENS_PER_BLOCK", 5)
+    torch.testing.assert_close(static_psi(vectors, weight), whole, rtol=1e-6, atol=0)
 
 
 def test_a_random_direction_has_the_root_mean_square_over_directions() -> None:
