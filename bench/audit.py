@@ -16,12 +16,13 @@ from bench.harness import Result, temporary_folder
 from bench.made_run import WIDTHS, Likeness, mining_options
 from bench.resources import resident, timed
 from bench.running import PRINT, seconds
-from jobs.audit.steps import CONTROLLED, AuditArgs, AuditedDatasets, steps_of
+from jobs.audit.steps import CONTROLLED, AuditArgs, steps_of
 from jobs.run_folder.stages import CODES
 from ops import schema
 from ops.sentences.local_copy import open_sentences
 from ops.storage.store import Store
 from ops.storage.tables import write_part
+from ops.topk.datasets import Datasets
 from ops.topk.neurons import POLES, Neurons
 
 DATASETS = tuple(f"data set {number}" for number in range(1, 7))
@@ -51,7 +52,7 @@ def measure(
         args = AuditArgs(
             store=made.store, neurons=Neurons(WIDTHS), seed=seed, sentences=PRINT,
             units=tuple(f"1:{unit}" for unit in range(neurons)),
-            datasets=AuditedDatasets("topk_by_dataset", DATASETS, (SCORED // len(DATASETS),) * len(DATASETS)),
+            datasets=Datasets(k, DATASETS, (SCORED // len(DATASETS),) * len(DATASETS)),
             mine=mining_options(no_scores=True), winners=winners, card_literals=6, controls=True,
         )  # fmt: skip
         literals, last = steps_of(args, sentences, len(POLES))

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from bench.explained_sets import CARD_LITERALS, ExplainedSets, MinedRun
 from bench.mined_calibration import Z99
 from jobs.audit.job import AuditConfig
-from jobs.audit.steps import audited_datasets
+from jobs.audit.steps import audited_datasets, winners_table
 from ops.arrays import Int32s, Int64s, Integers
 from ops.audit import audit_rows
 from ops.audit.audit_rows import neuron_row
@@ -219,7 +219,8 @@ def null_audits(run: MinedRun, sets: int, seed: int) -> dict[str, Any]:
     audited = AuditedDivision(division, run.baseline, matrix, *given)
     some = np.unique(neuron_and_pole(run.winners(sets, np.random.default_rng(seed)).number)[0])
     most = AuditConfig.model_fields["winners"].default
-    real = read_dataset_winners(run.store, run.neurons, sentences, some, datasets.table, division.of_row, most)
+    table = winners_table(datasets)
+    real = read_dataset_winners(run.store, run.neurons, sentences, some, table, division.of_row, most)
     drawing = NullSets(run, [rows for _, rows in real], seed)
     found = {}
     for way in AUDITED_WAYS:

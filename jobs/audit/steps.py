@@ -1,6 +1,7 @@
 """The stage `audit`: the literals of sentences are found, and then each neuron is compared across data sets."""
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -66,31 +67,16 @@ def audit(config: AuditConfig, run: Run) -> None:
     stage.drop_copies()
 
 
-@dataclass(frozen=True)
-class AuditedDatasets:
-    """The data sets that are compared.
-
-    Attributes:
-        table: the table from which their winners are read.
-        names, sizes: the name of each data set, and its number of sentences in the corpus.
-    """
-
-    table: str
-    names: tuple[str, ...]
-    sizes: tuple[int, ...]
-
-
-def audited_datasets(out: str, run: RunReader) -> AuditedDatasets:
-    """Return the data sets with winners of their own, or else with enough of the winners of the complete corpus.
+def audited_datasets(out: str, run: RunReader) -> Datasets:
+    """Return the data sets with winners of their own, or else (`k` is 0) with enough of those of the complete corpus.
 
     Raises:
         InputError: there are fewer than two such data sets.
     """
     topk, sources = run.require("topk"), run.require("ingest")["counts"]["sources"]
     k = topk["identity"].get("k_per_dataset", 0)
-    table, datasets = "topk_by_dataset", Datasets.chosen(k, sources)
+    datasets = Datasets.chosen(k, sources) if k else _large_enough(sources)
     if not k:
-        table, datasets = "topk", _large_enough(sources)
         print(
             "audit: no winners were kept per data set (--k-per-dataset 0); the winners of the whole corpus are used "
             f"in the data sets where a neuron has at least {LEAST_WINNERS}",
@@ -98,7 +84,12 @@ def audited_datasets(out: str, run: RunReader) -> AuditedDatasets:
         )
     if len(datasets) < 2:
         raise _too_few(out, topk["config"], k, sorted(_sizes(sources).values(), reverse=True))
-    return AuditedDatasets(table, datasets.names, datasets.sizes)
+    return datasets
+
+
+def winners_table(datasets: Datasets) -> str:
+    """Return the table from which the winners in the data sets are read."""
+    return "topk_by_dataset" if datasets.k else "topk"
 
 
 def _too_few(out: str, options: dict[str, Any], k: int, sizes: list[int]) -> InputError:
@@ -118,19 +109,17 @@ def _too_few(out: str, options: dict[str, Any], k: int, sizes: list[int]) -> Inp
 
 def _sizes(sources: Any) -> dict[str, int]:
     """Return the number of sentences of each data set, from the counts that ingest recorded for each source."""
-    sizes: dict[str, int] = {}
+    sizes: Counter[str] = Counter()
     for source in sources:
-        sizes[source["dataset"]] = sizes.get(source["dataset"], 0) + source["kept"]
+        sizes[source["dataset"]] += source["kept"]
     return sizes
 
 
 def _large_enough(sources: Any) -> Datasets:
     """Return the largest data sets in which a neuron could have enough winners."""
-    sizes = _sizes(sources)
-    least = LEAST_SENTENCES * LEAST_WINNERS
-    chosen = sorted(sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST_DATASETS])
-    names = tuple(name for name in chosen if sizes[name] >= least)
-    return Datasets(0, names, tuple(sizes[name] for name in names))
+    sizes = {name: size for name, size in _sizes(sources).items() if size >= LEAST_SENTENCES * LEAST_WINNERS}
+    names = sorted(sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST_DATASETS])
+    return Datasets(0, tuple(names), tuple(sizes[name] for name in names))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,13 +133,13 @@ class AuditArgs(LiteralArgs):
         controls: whether controls are computed.
     """
 
-    datasets: AuditedDatasets
+    datasets: Datasets
     winners: int
     card_literals: int
     controls: bool
 
 
-def audit_steps(config: AuditConfig, datasets: AuditedDatasets, stage: Stage, scored: Scored) -> Steps:
+def audit_steps(config: AuditConfig, datasets: Datasets, stage: Stage, scored: Scored) -> Steps:
     """Yield the steps, draw the figures and return the counts."""
     annotate, mine = stage.run.require("annotate"), stage.run.require("mine")["config"]
     args = AuditArgs(
@@ -175,13 +164,7 @@ def audit_steps(config: AuditConfig, datasets: AuditedDatasets, stage: Stage, sc
 
 
 def steps_of(args: AuditArgs, sentences: int, poles: int) -> list[Step]:
-    """Return the steps in the order in which they must be done.
-
-    Args:
-        args: the arguments of the workers.
-        sentences: the number of annotated sentences.
-        poles: the number of poles of each neuron.
-    """
+    """Return the steps in their order, given the numbers of annotated sentences and of poles of each neuron."""
     blocks = sentence_blocks(sentences, SENTENCES_PER_BLOCK)
     chosen = len(args.units) or len(args.neurons)
     ranges = [{"range": i, "first": f, "stop": s} for i, (f, s) in enumerate(spans(chosen, NEURONS_PER_RANGE))]
@@ -231,20 +214,20 @@ class RangeAuditor:
     """Audits ranges of neurons."""
 
     def __init__(self, args: AuditArgs, blocks: list[Item]) -> None:
-        self.chosen, store = args.neurons.named(args.units), args.store
+        self.chosen, store, datasets = args.neurons.named(args.units), args.store, args.datasets
         mining, pool = args.mining(), audited_literals(store)
         sentences, sampled = mining.sentences, sampled_sentences(store)
         rows = known_rows(sentences, sampled)
         literals = Literals(pool, mining.text, mining.kinds, args.mine["nuisance"])
         matrix = hstack([incidence(*own) for own in read_literals(store, "audit", blocks)], "csr")
         division = Division.by_dataset(
-            np.asarray(sentences.dataset), list(sentences.names["dataset"]), args.datasets.names, args.datasets.sizes
+            np.asarray(sentences.dataset), list(sentences.names["dataset"]), datasets.names, datasets.sizes
         )
         measured = self.chosen[~read_silent(store, args.neurons)[self.chosen]]
         self.neurons = AuditedNeurons(
             store, mining, literals, rows, matrix, division, ExplanationLiterals(store, args.neurons, pool),
             sentences.rows(sampled),
-            lru_cache(1)(partial(layer_activations, store)), args.datasets.table, args.winners, args.card_literals,
+            lru_cache(1)(partial(layer_activations, store)), winners_table(datasets), args.winners, args.card_literals,
             Controls.drawn(args.controls, args.neurons, measured, CONTROLLED, args.seed).carded, args.seed,
         )  # fmt: skip
 
