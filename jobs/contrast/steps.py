@@ -1,28 +1,30 @@
 """The stage `contrast`: texts and sentences are scored if needed, then units and probes are measured layer by layer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csr_array, issparse, vstack
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from jobs.contrast.activations import OWN, RANDOM, Activations, BlockScorer, ScoreArgs, layer_file, text_set_file
 from jobs.contrast.job import ContrastConfig
-from jobs.contrast.measure import ContrastArgs, Prober, UnitMeasurer, probes_file, read_found, units_file
 from jobs.engine.item import Item
+from jobs.engine.under_way import counting
 from jobs.run_folder.run import Run, RunReader
 from jobs.stage.checks import model_of_topk
-from jobs.stage.dictionaries import block_of, dictionaries_of
+from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
 from jobs.stage.model_time import model_step
 from jobs.stage.other_run import RunPair
-from jobs.stage.outputs import read_notes, read_partial, whole_table
+from jobs.stage.outputs import Noted, Output, partial_file, read_notes, read_partial, read_partials, whole_table
 from jobs.stage.placement import Placement, choose_placement, run_scoring
 from jobs.stage.runner import Stage, begin_stage
-from jobs.stage.scored import Scored
+from jobs.stage.scored import Scored, StageArgs
 from jobs.stage.step import Made, Step, Steps
 from ops import schema
-from ops.arrays import Bools, Int64s
+from ops.arrays import Bools, Float32s, Int64s
 from ops.compare.activation_vectors import common_rows, sampled_sentences
 from ops.compare.scalar_properties import neuron_columns
 from ops.compare.text_set import read_text_set
@@ -35,13 +37,16 @@ from ops.contrast.groups import (
     contrasts_by_key,
     parse_condition,
 )
-from ops.contrast.probes import Scores
-from ops.contrast.tables import UNITS, control_rows, probe_rows, units_table
-from ops.contrast.units import Matched, Separation
-from ops.corpus.read_shard import read_rows
+from ops.contrast.permutations import Permutations, with_permuted_labels
+from ops.contrast.probes import Scores, layer_probe, rotated_probes, unit_probes, word_probe
+from ops.contrast.tables import LAYER, PERMUTED, RANDOM, ROTATED, UNITS, WORDS, control_rows, probe_rows, units_table
+from ops.contrast.units import Matched, Separation, separation
+from ops.corpus.read_shard import read_rows, read_shard
 from ops.errors import InputError, counted
+from ops.explain.rotation import rotated
 from ops.facts.contrasts import said_of_probes
 from ops.figures.files import save_figures
+from ops.model.batches import encode_batches
 from ops.model.load import ModelFacts
 from ops.model.names import RANDOM as RANDOM_WEIGHTS
 from ops.model.names import original_name
@@ -51,7 +56,12 @@ from ops.shards import spans
 from ops.sources.pieces import check_source, source_fingerprint
 from ops.sources.source import Source
 from ops.sources.spec import parse_source
+from ops.storage.arrays import read_arrays, write_arrays
+from ops.storage.store import Store
 from ops.storage.tables import part_name
+from ops.topk.activation_sample import read_layer
+from ops.topk.neurons import Neurons
+from ops.topk.score_shard import score_batches
 from ops.topk.silent import read_silent
 
 SENTENCES_PER_BLOCK = 500  # sentences of a group of texts in one item
@@ -59,6 +69,11 @@ UNIT_TABLE, PROBE_TABLE, CONTROL_TABLE = map(whole_table, ("contrast/units", "co
 TEXTS = ("a_texts", "b_texts")
 SAME_OF_TOPK = ("site", "pool", "special_tokens", "dictionaries")
 DEPENDS_ON = {"by", "a", "b", "text_column", "split", "text_limit", "sentences", "no_probes", "seed"}
+OWN = "own"  # the run's model; RANDOM is that of --random-run
+text_set_file = partial(partial_file, "contrast", "text_set")  # the sentences of a group of texts
+
+Found = TypeVar("Found", Separation, Scores)
+Layer = TypeVar("Layer", int, int | None)
 
 
 def contrast(config: ContrastConfig, run: Run) -> None:
@@ -198,6 +213,63 @@ def contrasts_of(
         return [contrast_of_conditions(sentences, a, b, config.seed)], []
     found = [contrasts_by_key(sentences, key, config.seed) for key in dict.fromkeys(config.by)]
     return [one for contrasts, _ in found for one in contrasts], [note for _, notes in found for note in notes]
+
+
+def layer_file(model: str, layer: int, block: int) -> Output:
+    """Return the file of a layer's activations in a block of sentences, by the model of either run."""
+    return partial_file("contrast", f"{model}-{layer}", block)
+
+
+@dataclass(frozen=True)
+class Activations:
+    """The activations of a run's units in the sentences that are contrasted.
+
+    Attributes:
+        rows: the place of each sentence in the activation sample, or among those that a pass scored.
+        model: if a pass scored the sentences, `OWN` or `RANDOM`; otherwise empty.
+    """
+
+    store: Store
+    neurons: Neurons
+    rows: Int64s
+    model: str = ""
+    blocks: int = 0
+
+    def layer(self, layer: int) -> csr_array | Float32s:
+        """Return a layer's activations as a matrix, `[sentences, units]`, sparse for features."""
+        if not self.model:
+            sample = read_layer(self.store, layer, self.neurons)
+            return (csr_array(sample) if issparse(sample) else sample)[self.rows]
+        files = [layer_file(self.model, layer, block) for block in range(self.blocks)]
+        blocks = [read_arrays(table) for table in read_partials(self.store, files)]
+        if "values" in blocks[0]:
+            return np.concatenate([block["values"] for block in blocks])[self.rows]
+        width = self.neurons.width(layer)
+        parts = [
+            csr_array((own["data"], own["indices"], own["indptr"]), shape=(len(own["indptr"]) - 1, width))
+            for own in blocks
+        ]
+        return csr_array(vstack(parts, "csr"))[self.rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContrastArgs(StageArgs):
+    """The arguments of every worker that measures units or probes.
+
+    Attributes:
+        own, random: the activations of the run, and those with random weights; None without --random-run.
+        units: the number of each unit that is not silent within its layer, by layer.
+    """
+
+    contrasts: tuple[Contrast, ...]
+    own: Activations
+    random: Activations | None
+    units: dict[int, Int64s]
+    features: bool
+
+    def items(self, layer: int | None) -> list[Item]:
+        """Return the items of a layer, or of words, one for each contrast."""
+        return [{"group": number, "layer": layer} for number in range(len(self.contrasts))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,3 +455,121 @@ class ContrastJob:
 def draw_texts(item: Item, facts: ModelFacts, **options: Any) -> Made:
     """Draw a sample of the distinct sentences of one group of texts, with these options of `read_text_set`."""
     return {text_set_file(item["texts"]): read_text_set(item["source"], tokenizer=Tokenizer(facts), **options)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreArgs(ScorerArgs):
+    """The arguments of workers that score sentences."""
+
+    model: str
+    token_budget: int
+    equal_lengths: bool
+
+
+class BlockScorer:
+    """Scores blocks of sentences: some of a shard of corpus/, or some of a group of texts."""
+
+    def __init__(self, args: ScoreArgs) -> None:
+        self.args, self.tokenizer = args, Tokenizer(args.facts)
+        self.scorer = args.scorer(self.tokenizer.pad_id)
+
+    def __call__(self, item: Item) -> Made:
+        """Score one block; sentences with a non-finite activation are noted by their place in it."""
+        args = self.args
+        if "shard" in item:
+            _, texts, n_tokens = read_shard(args.store, item["shard"], np.array(item["rows"], np.int64))
+        else:
+            rows = read_partial(args.store, text_set_file(item["texts"])).slice(item["first"], item["sentences"])
+            texts, n_tokens = rows["text"].to_pylist(), rows["n_tokens"].to_numpy()
+        places = np.arange(len(texts))
+        batches = encode_batches(places, texts, n_tokens, self.tokenizer, args.token_budget, args.equal_lengths)
+        values, reasons = score_batches(self.scorer, counting(batches), len(texts))
+        made = {}
+        for layer in args.neurons.layers:
+            own = values[:, slice(*args.neurons.span(layer))]
+            arrays = {"values": own}
+            if self.scorer.sparse:
+                active = csr_array(own)
+                arrays = {"data": active.data, "indices": active.indices, "indptr": active.indptr}
+            made[layer_file(args.model, layer, item["block"])] = Noted(write_arrays(**arrays), sorted(reasons))
+        return made
+
+
+def units_file(item: Item) -> Output:
+    """Return the file of what was measured of a layer's units for a contrast."""
+    return partial_file("contrast", f"units-{item['layer']}", item["group"])
+
+
+def probes_file(item: Item) -> Output:
+    """Return the file of the scores of a layer's probes for a contrast; those of words have no layer."""
+    name = "words" if item["layer"] is None else f"probes-{item['layer']}"
+    return partial_file("contrast", name, item["group"])
+
+
+def _by_basis(found: Mapping[str, Found]) -> pa.Table:
+    """Return the table of a file with what was found in each basis."""
+    return write_arrays(**{f"{basis}.{name}": own for basis, of in found.items() for name, own in vars(of).items()})
+
+
+def read_found(store: Store, files: Mapping[Layer, Output], kind: type[Found]) -> dict[str, dict[Layer, Found]]:
+    """Return what was found in each basis and layer, given the file of each layer."""
+    found: dict[str, dict[Layer, Found]] = {}
+    for layer, table in zip(files, read_partials(store, files.values()), strict=True):
+        by_basis: dict[str, dict[str, object]] = {}
+        for name, values in read_arrays(table).items():
+            basis, _, field = name.partition(".")
+            by_basis.setdefault(basis, {})[field] = values
+        for basis, fields in by_basis.items():
+            found.setdefault(basis, {})[layer] = kind(**fields)  # type: ignore[arg-type]
+    return found
+
+
+class LayerWorker:
+    """Reads the activations of a layer in the sentences of a contrast; items name both."""
+
+    def __init__(self, args: ContrastArgs) -> None:
+        self.args, self._layer = args, lru_cache(1)(args.own.layer)
+
+    def values(self, item: Item) -> csr_array | Float32s:
+        """Return the activations of the layer's units that are not silent, `[n, units]`."""
+        rows, layer = self.args.contrasts[item["group"]].rows, item["layer"]
+        return self._layer(layer)[rows][:, self.args.units[layer]]
+
+
+class UnitMeasurer(LayerWorker):
+    """Measures how well the units of a layer separate the groups of a contrast, with both controls."""
+
+    def __call__(self, item: Item) -> Made:
+        """Measure one layer for one contrast."""
+        seed, one, values = self.args.seed, self.args.contrasts[item["group"]], self.values(item)
+        with threadpool_limits(1):
+            found = {
+                UNITS: separation(one, values, Permutations.of(one, seed)),
+                PERMUTED: separation(with_permuted_labels(one, seed), values),
+            }
+            if not self.args.features:
+                found[ROTATED] = separation(one, rotated(values, item["layer"], seed, 0, values.shape[1]))
+        return {units_file(item): _by_basis(found)}
+
+
+class Prober(LayerWorker):
+    """Fits the probes of a layer, or those of words, for a contrast."""
+
+    def __init__(self, args: ContrastArgs, texts: pa.ChunkedArray) -> None:
+        super().__init__(args)
+        self.texts = texts
+
+    def __call__(self, item: Item) -> Made:
+        """Fit the probes of one layer or of words for one contrast."""
+        args, one, layer = self.args, self.args.contrasts[item["group"]], item["layer"]
+        with threadpool_limits(1):
+            if layer is None:
+                found = {WORDS: word_probe(one, self.texts.take(pa.array(one.rows)).to_pylist())}
+            else:
+                values = self.values(item)
+                found = {UNITS: unit_probes(one, values), LAYER: layer_probe(one, values)}
+                if not args.features:
+                    found[ROTATED] = rotated_probes(one, values, args.seed, layer)
+                if args.random is not None and args.random.neurons.width(layer):
+                    found[RANDOM] = unit_probes(one, args.random.layer(layer)[one.rows])
+        return {probes_file(item): _by_basis(found)}
