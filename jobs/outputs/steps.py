@@ -93,10 +93,9 @@ class OutputsArgs(StageArgs):
     """The arguments of every worker.
 
     Attributes:
-        facts, site, dictionaries: the model, and the site or sparse dictionaries that define its units.
+        site, dictionaries: the site or sparse dictionaries that define the model's units.
         units: the indices of the units to measure, ascending.
-        shards, kept, equal_lengths: how corpus/ is read: its shards, its stored tokens, and whether all sentences of a
-            batch must have the same length.
+        kept, equal_lengths: the stored tokens of corpus/, and whether all sentences of a batch must be equally long.
     """
 
     facts: ModelFacts
@@ -126,10 +125,7 @@ class OutputsArgs(StageArgs):
 
 
 def outputs_steps(stage: Stage, args: OutputsArgs, vocabulary: int) -> Steps:
-    """Yield the steps, write the tables that need all items and the figure, and return the counts.
-
-    `vocabulary` is the number of rows of the unembedding.
-    """
+    """Yield the steps, write the tables that need all items and the figure, and return the counts."""
     steps = [states_step(args), random_step(args, vocabulary), units_step(args, vocabulary)]
     checks = [check_step(args)] if args.config.check else []
     yield [*steps, *checks]
@@ -240,21 +236,13 @@ class HeadWorker:
 
 
 def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:
-    """Return the mean state at one entry of the head, `[width]` float64.
-
-    Raises:
-        InputError: the drawn sentences have no token that counts.
-    """
+    """Return the mean state at one entry of the head, `[width]` float64."""
     files = [states_file(shard) for shard in args.drawn(args.config.sentences, sampling.OUTPUT_SENTENCES)]
     tokens = sum(note["tokens"] for note in read_notes(args.store, files))
     if not tokens:
         raise InputError("--sentences: none of the drawn sentences has a token that counts; draw more")
-    total = torch.zeros(0, dtype=torch.float64)
-    for table in read_partials(args.store, files):
-        sums = torch.from_numpy(read_arrays(table)[entry])
-        total = sums if not len(total) else total + sums
-    mean: torch.Tensor = total / tokens
-    return mean
+    total = sum(read_arrays(table)[entry] for table in read_partials(args.store, files))
+    return torch.from_numpy(np.asarray(total / tokens))
 
 
 class StateSummer(HeadWorker):

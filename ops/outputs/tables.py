@@ -24,8 +24,7 @@ def token_rows(layer: int, units: Int64s, effects: Effects, std: Float64s, strin
     A unit that changes all logits equally has no rows.
 
     Args:
-        units: the units, ascending, `[units]`.
-        effects: the effects of these units for one unit of activation.
+        units, effects: the units, ascending, `[units]`, and their effects for one unit of activation.
         std: the standard deviation of each unit's activations, `[units]`.
         strings: the text of every token, by token id.
     """
@@ -82,10 +81,8 @@ def check_row(
     """Return a row of `outputs/checks`.
 
     Args:
-        written: the directions that the layer's units write.
         units: the unit whose activation was increased, and another unit of its layer, if there is one.
-        change: the mean change of each token's logit, `[tokens]`.
-        positions: number of positions over which the change was averaged.
+        change, positions: the mean change of each token's logit, `[tokens]`, over so many positions.
     """
     unit, other = units
     correlation, slope = agreement(change, direct_effect(linear, written, unit, amount))

@@ -57,10 +57,7 @@ class LinearHead:
 
 
 class TokenHead:
-    """A model with its head, ready to run in float32.
-
-    Args:
-        device, threads: the device and the number of threads that compute.
+    """A model with its head, ready to run in float32 on a device, with so many threads.
 
     Raises:
         InputError: the weights have no head that scores tokens, or it is not known what the head reads.
@@ -104,12 +101,9 @@ class TokenHead:
         return read.reshape(len(states), -1), leaving, logits.reshape(len(states), -1)
 
     def linearise(self, mean: torch.Tensor, entry: Entry, tokens: torch.Tensor) -> LinearHead:
-        """Return the head's Jacobian at a state, as a product of matrices.
+        """Return the head's Jacobian at a state `[width]` that enters it at `entry`, as a product of matrices.
 
-        Args:
-            mean: the state, `[width]`.
-            entry: the place at which the state enters the head.
-            tokens: the ids of the tokens whose logits are returned, ascending, `[tokens]` int64.
+        Its logits are those of tokens with these ids, ascending, `[tokens]` int64.
 
         Raises:
             InputError: the gradient of the complete head differs, so the head does not have the form assumed here.
@@ -188,11 +182,7 @@ def with_states(output: Any, states: torch.Tensor) -> Any:
 
 
 def load_token_head(facts: ModelFacts, device: str) -> nn.Module:
-    """Load a model with the head that scores tokens: next tokens for a decoder, masked tokens for an encoder.
-
-    Raises:
-        InputError: the weights have no such head, or cannot be read.
-    """
+    """Load a model with the head that scores tokens: next tokens for a decoder, masked tokens for an encoder."""
     if is_decoder(facts):
         return load_model(facts, device, "float32", predicts=True)
     found = load_head(facts, MASKED_WORD, device, "float32")

@@ -24,21 +24,21 @@ class Written(NamedTuple):
 
     Attributes:
         entry: the place at which the directions enter the head.
+        module, enters: the module at which the check increases a unit, and whether it changes the module's input
+            instead of its output.
         writes: matrix whose rows are the directions, `[units, width]`; None if each unit is an axis of the stream.
-        reads: matrix whose rows are the units' input weights, `[units, width]`; None if they are not known.
-        module: the module at which the check increases a unit.
-        enters: whether the check changes the module's input; otherwise it changes the module's output.
         adds: matrix whose rows are the vectors that are added there, one for each unit; None for the unit's own axis.
+        reads: matrix whose rows are the units' input weights, `[units, width]`; None if they are not known.
     """
 
     layer: int
     units: int
     entry: Entry
-    writes: torch.Tensor | None
-    reads: torch.Tensor | None
     module: nn.Module
-    enters: bool
-    adds: torch.Tensor | None
+    enters: bool = False
+    writes: torch.Tensor | None = None
+    adds: torch.Tensor | None = None
+    reads: torch.Tensor | None = None
 
     def directions(self, units: torch.Tensor) -> torch.Tensor:
         """Return the directions that units `[n]` write, `[n, width]` float32."""
@@ -80,21 +80,16 @@ def rows_of(matrix: torch.Tensor | None, rows: torch.Tensor, size: int) -> torch
 
 
 def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
-    """Return the directions that the neurons of a layer write.
+    """Return the directions that the neurons of a layer write, or raise an InputError if they are not known.
 
     At the sites `hidden` and `attention`, a unit is an axis of the residual stream, which is treated as if it reached
     the head unchanged. The last layer's `hidden` is the model's output, so only the computation after that output is
     applied. At the site `mlp`, a unit writes a column of the feed-forward's second matrix. Its input weights are a row
     of the first matrix, or of the gate's matrix in a gated layer.
-
-    Raises:
-        InputError: the site's place in the architecture is not known, or the layer normalises its output.
     """
     facts, layers = head.facts, head.layer_modules
-    is_last = layer == facts.layers
-    if site == "hidden" and is_last:
-        size = _output_width(head)
-        return Written(layer, size, "output", None, None, head.body, False, None)
+    if site == "hidden" and layer == facts.layers:
+        return Written(layer, _output_width(head), "output", head.body)
     if layers is None:
         raise InputError(
             f"--model {facts.name}: the layers of {with_article(facts.model_type)} are not in one list, so what "
@@ -102,7 +97,7 @@ def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
         )
     module = layers[layer - 1]
     if site == "hidden":
-        return Written(layer, facts.width, "stream", None, None, module, False, None)
+        return Written(layer, facts.width, "stream", module)
     if norm_after(module, _NORMALISED[site]) is not None:
         raise InputError(
             f"--site {site}: {with_article(facts.model_type)} normalises what a layer's {site} writes before it "
@@ -112,23 +107,18 @@ def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
     if found is None:
         raise InputError(f"--site {site}: its place in {with_article(facts.model_type)} is not known ({why})")
     if site == "attention":
-        return Written(layer, facts.width, "stream", None, None, found, False, None)
+        return Written(layer, facts.width, "stream", found)
     writes = matrix_of(found).T
     if writes.shape[1] != facts.width:
         raise InputError(
             f"--site mlp: the second matrix of {with_article(facts.model_type)} writes {writes.shape[1]} values, and "
             f"its stream has {facts.width}; use a run with --site hidden"
         )
-    return Written(layer, len(writes), "stream", writes, _first_rows(module, writes), found, True, None)
-
-
-def _first_rows(layer: nn.Module, writes: torch.Tensor) -> torch.Tensor | None:
-    """Return the input weights of a layer's feed-forward units, `[units, width]`; None if they are not known."""
-    first = find_first_matrix(layer)
-    if first is None:
-        return None
-    rows = matrix_of(first)[: len(writes)]
-    return rows if rows.shape == writes.shape else None
+    first = find_first_matrix(module)
+    reads = None if first is None else matrix_of(first)[: len(writes)]
+    if reads is not None and reads.shape != writes.shape:
+        reads = None
+    return Written(layer, len(writes), "stream", found, enters=True, writes=writes, reads=reads)
 
 
 def _output_width(head: TokenHead) -> int:
@@ -143,9 +133,7 @@ def written_by_features(head: TokenHead, description: Description) -> Written:
 
     If the decoder reconstructs the heads' outputs, its rows are multiplied by the attention's output matrix. A
     direction without a decoder writes itself divided by its squared length, which increases its own activation by one.
-
-    Raises:
-        InputError: the dictionary's decoder writes nothing into the stream.
+    A decoder that writes nothing into the stream is an InputError.
     """
     weights, point = load(description), description.target or description.point
     if head.layer_modules is None:
@@ -169,7 +157,7 @@ def written_by_features(head: TokenHead, description: Description) -> Written:
             raise description.asked.error("the layer normalises what its heads write before it enters the stream")
         writes = adds @ matrix_of(module).float().cpu().T
     reads = encoder if "decoder" in weights and encoder.shape == writes.shape else None
-    return Written(description.layer, description.features, "stream", writes, reads, module, enters, adds)
+    return Written(description.layer, description.features, "stream", module, enters, writes, adds, reads)
 
 
 def written_by(head: TokenHead, site: str, layer: int, dictionaries: Sequence[Description]) -> Written:
@@ -179,11 +167,7 @@ def written_by(head: TokenHead, site: str, layer: int, dictionaries: Sequence[De
 
 
 def check_written(facts: ModelFacts, site: str, layers: Sequence[int], dictionaries: Sequence[Description]) -> int:
-    """Check that a model has a head and that its units' directions are known; return the rows of the unembedding.
-
-    Raises:
-        InputError: the model has no head, or the directions that a layer's units write are not known.
-    """
+    """Return the rows of the unembedding; an InputError says that there is none, or what units write is not known."""
     head = TokenHead(facts, threads=None)
     for layer in layers:
         written_by(head, site, layer, dictionaries)

@@ -74,7 +74,7 @@ def test_a_unit_that_writes_nothing_has_no_tokens_and_no_shape(made: tuple[Linea
 
 def test_a_check_is_held_against_its_own_effect_and_another_s(made: tuple[LinearHead, torch.Tensor]) -> None:
     head, directions = made
-    written = Written(3, 3, "stream", directions, None, torch.nn.Identity(), False, None)
+    written = Written(3, 3, "stream", torch.nn.Identity(), writes=directions)
     effects = head.logits(directions).double().numpy()
     change = 0.5 * effects[1] * 2.0
     row = check_row(head, written, (1, 2), 2.0, change, 77)

@@ -54,7 +54,7 @@ def test_equal_logits_come_in_the_order_of_tokens() -> None:
 
 
 def test_a_layer_s_random_directions_follow_from_the_seed() -> None:
-    written = [Written(layer, WIDTH, "stream", None, None, torch.nn.Identity(), False, None) for layer in (1, 2)]
+    written = [Written(layer, WIDTH, "stream", torch.nn.Identity()) for layer in (1, 2)]
     first, again = (random_effects(linear(), written[0], 30, 7) for _ in range(2))
     assert (first.kurtosis == again.kurtosis).all()
     assert len(set(first.kurtosis.tolist())) == 30

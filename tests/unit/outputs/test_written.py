@@ -90,7 +90,7 @@ def test_what_a_layer_normalises_first_has_no_direction(tmp_path: Path) -> None:
 
 
 def written(writes: torch.Tensor | None, units: int) -> Written:
-    return Written(2, units, "stream", writes, None, torch.nn.Identity(), False, None)
+    return Written(2, units, "stream", torch.nn.Identity(), writes=writes)
 
 
 def test_random_directions_lie_where_the_units_write() -> None:
