@@ -21,7 +21,7 @@ from jobs.stage.checks import model_of_topk
 from ops.corpus.read_shard import read_rows
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.tokenizer import Tokenizer
-from ops.respond.common import Common
+from ops.respond.measure import Common
 from ops.sampling import draw
 
 SENTENCES, CALLS = 10, 5

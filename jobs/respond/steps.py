@@ -30,10 +30,9 @@ from ops.model.activations import Scorer
 from ops.model.batches import ON_CPU
 from ops.model.numerics import TF32
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.respond.common import Common
 from ops.respond.corpus import Corpus
 from ops.respond.findings import add_peaks, common_facts, text_facts, unit_rows, with_explanations
-from ops.respond.measure import Measured, measure, response_rows, text_tails
+from ops.respond.measure import Common, Measured, measure, response_rows, text_tails
 from ops.respond.said import lay_out_common, lay_out_text, legend
 from ops.respond.texts import OwnText, TextReader, score_texts, sentences_of_corpus
 from ops.schema import SCHEMA_VERSION

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from ops.errors import InputError
 from ops.model.batches import TokenBlock, length_batches
 from ops.model.load import ModelFacts
@@ -44,12 +42,7 @@ class Encoder:
         return [Tokens([self.start, *t.ids], [1, *t.added], t.cut) for t in tokens]
 
     def batches(self, sent_ids: Ids, texts: list[str], budget: int) -> Iterator[tuple[Ids, TokenBlock]]:
-        """Yield batches of texts of similar length; the batches depend only on the texts and the budget.
-
-        Args:
-            sent_ids: the ids of the texts, `[texts]`.
-            budget: as `length_batches` takes it.
-        """
-        tokens = self(texts)
-        for rows in length_batches(np.array([len(t.ids) for t in tokens], np.int64), budget):
-            yield sent_ids[rows], TokenBlock.of([tokens[row] for row in rows])
+        """Yield batches of texts of similar length; the batches depend only on the texts and the budget."""
+        block = TokenBlock.of(self(texts))
+        for rows in length_batches(block.lengths, budget):
+            yield sent_ids[rows], block.take(rows)

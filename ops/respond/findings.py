@@ -9,9 +9,8 @@ import pyarrow.compute as pc
 from ops.arrays import Int64s
 from ops.facts.rows import POLE, Key, Row, Rows, key_of
 from ops.model.activations import Scorer
-from ops.respond.common import Common
 from ops.respond.corpus import Corpus
-from ops.respond.measure import Measured, known
+from ops.respond.measure import Common, Measured, known
 from ops.respond.tails import is_outer
 from ops.respond.texts import OwnText
 from ops.sentences.word_spans import words_of_tokens

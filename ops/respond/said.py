@@ -4,8 +4,8 @@ from ops.errors import counted, visible
 from ops.facts.listing import Listing
 from ops.facts.rows import Row
 from ops.facts.text import in_brief, plain, short_percent, shorten, wrap
-from ops.respond.common import DRAWS
 from ops.respond.corpus import LEAST
+from ops.respond.measure import DRAWS
 from ops.respond.tails import OUTER
 from ops.show.listing import lines_of
 from ops.topk.unit_names import UnitNames

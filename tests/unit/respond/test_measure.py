@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.respond.common import DRAWS, Common
 from ops.respond.findings import unit_rows
-from ops.respond.measure import Measured, measure, response_rows
+from ops.respond.measure import DRAWS, Common, Measured, measure, response_rows
 from ops.respond.tails import OUTER, is_outer, signed_tails
 from ops.schema.responses import RESPONSES
 from tests.conftest import ROOT
