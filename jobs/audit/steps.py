@@ -36,7 +36,6 @@ from ops.facts.audit_findings import NEURON_COLUMNS, audited_run
 from ops.facts.transfers import COLUMNS as PAIR_COLUMNS
 from ops.literals.find import Literals
 from ops.literals.incidence import incidence
-from ops.model.names import model_title
 from ops.shards import spans
 from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets
 from ops.topk.silent import read_heard, read_silent
@@ -194,9 +193,7 @@ def _draw(stage: Stage, neurons: pa.Table, ranges: Sequence[Item]) -> list[str]:
         _read(stage, "portability", ranges, PAIR_COLUMNS),
         _read(stage, "portability_controls", ranges, ["control", *PAIR_COLUMNS]),
     )
-    model = stage.run.record["model"]
-    title = model_title(model["name"], model["fingerprint"], model.get("seed"))
-    return save_figures(stage.store, "audit/figures", audit_figures(audited), title)
+    return save_figures(stage.store, "audit/figures", audit_figures(audited), stage.run.title)
 
 
 def _read(stage: Stage, table: str, ranges: Sequence[Item], columns: list[str]) -> pa.Table:
