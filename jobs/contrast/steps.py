@@ -56,7 +56,7 @@ from ops.shards import spans
 from ops.sources.pieces import check_source, source_fingerprint
 from ops.sources.source import Source
 from ops.sources.spec import parse_source
-from ops.storage.arrays import read_arrays, write_arrays
+from ops.storage.arrays import named_arrays, named_records, read_arrays, write_arrays
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.activation_sample import read_layer
@@ -506,21 +506,12 @@ def probes_file(item: Item) -> Output:
     return partial_file("contrast", name, item["group"])
 
 
-def _by_basis(found: Mapping[str, Found]) -> pa.Table:
-    """Return the table of a file with what was found in each basis."""
-    return write_arrays(**{f"{basis}.{name}": own for basis, of in found.items() for name, own in vars(of).items()})
-
-
 def read_found(store: Store, files: Mapping[Layer, Output], kind: type[Found]) -> dict[str, dict[Layer, Found]]:
     """Return what was found in each basis and layer, given the file of each layer."""
     found: dict[str, dict[Layer, Found]] = {}
     for layer, table in zip(files, read_partials(store, files.values()), strict=True):
-        by_basis: dict[str, dict[str, object]] = {}
-        for name, values in read_arrays(table).items():
-            basis, _, field = name.partition(".")
-            by_basis.setdefault(basis, {})[field] = values
-        for basis, fields in by_basis.items():
-            found.setdefault(basis, {})[layer] = kind(**fields)  # type: ignore[arg-type]
+        for basis, own in named_records(kind, read_arrays(table)).items():
+            found.setdefault(basis, {})[layer] = own
     return found
 
 
@@ -549,7 +540,7 @@ class UnitMeasurer(LayerWorker):
             }
             if not self.args.features:
                 found[ROTATED] = separation(one, rotated(values, item["layer"], seed, 0, values.shape[1]))
-        return {units_file(item): _by_basis(found)}
+        return {units_file(item): write_arrays(**named_arrays(found))}
 
 
 class Prober(LayerWorker):
@@ -572,4 +563,4 @@ class Prober(LayerWorker):
                     found[ROTATED] = rotated_probes(one, values, args.seed, layer)
                 if args.random is not None and args.random.neurons.width(layer):
                     found[RANDOM] = unit_probes(one, args.random.layer(layer)[one.rows])
-        return {probes_file(item): _by_basis(found)}
+        return {probes_file(item): write_arrays(**named_arrays(found))}

@@ -20,12 +20,13 @@ from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.figures import mixing_figures
 from ops.mixing.sequences import COLUMNS, SequenceReader
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
-from ops.mixing.tables import TOKENS, merge, mixing_tables, to_table, token_rows
+from ops.mixing.tables import TOKENS, merge, mixing_tables, token_rows
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.attention_modules import check_architecture
 from ops.model.load import ModelFacts
 from ops.model.numerics import check_exact_enough
 from ops.model.tokenizer import Tokenizer
+from ops.storage.arrays import named_arrays, write_arrays
 
 COUNTS = ("tokens", "masked", "truncated", "truncated_tokens")  # of a shard's result
 TOKENS_EACH = 27  # tokens of a typical sentence, for --dry-run
@@ -148,7 +149,7 @@ class MixingWorker:
             "quantities": self.scorer.names, "scored": whole - sum(unscored.values()), "sequences": len(sentences),
             "unscored": unscored, **{name: getattr(result, name) for name in COUNTS},
         }  # fmt: skip
-        made: Made = {shard_file("mixing", number): Noted(to_table(result), notes)}
+        made: Made = {shard_file("mixing", number): Noted(write_arrays(**named_arrays(result.moments)), notes)}
         # The rows are an iterator, since all of them may exceed the worker's memory.
         rows = token_rows(result, args.facts.layers, self.classes.strings)
         return {**made, tokens_part(item): rows} if args.per_token else made

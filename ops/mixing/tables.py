@@ -1,7 +1,6 @@
 """One shard's part of the mixing tables, and the published tables from the merged moments of all shards."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from itertools import product
 from typing import Any
 
@@ -14,7 +13,7 @@ from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.shard import CLASS, LENGTH, MixingResult
 from ops.mixing.token_classes import ALL, CLASSES
 from ops.reducers.grouped_moments import GroupedMoments
-from ops.storage.arrays import read_arrays, write_arrays
+from ops.storage.arrays import named_records, read_arrays
 
 TOKENS = "mixing/tokens"
 # For each table: the kind of its groups of tokens, and whether its measures are ratios (otherwise norms).
@@ -22,18 +21,11 @@ TABLES = {"mixing/ratios": (CLASS, True), "mixing/lengths": (LENGTH, True), "mix
 Totals = dict[str, GroupedMoments]  # by kind of group, for each kind that has tokens
 
 
-def to_table(result: MixingResult) -> pa.Table:
-    """Return a shard's moments as a table of arrays."""
-    each = result.moments.items()
-    return write_arrays(**{f"{kind}/{name}": values for kind, own in each for name, values in vars(own).items()})
-
-
 def merge(tables: Iterable[pa.Table]) -> Totals:
-    """Merge the tables of shards in the order given, so that rounding is the same in every run."""
+    """Merge the moments of shards in the order of their tables, so that rounding is the same in every run."""
     totals: Totals = {}
-    for arrays in map(read_arrays, tables):
-        for kind in dict.fromkeys(name.partition("/")[0] for name in arrays):
-            moments = GroupedMoments(**{one.name: arrays[f"{kind}/{one.name}"] for one in fields(GroupedMoments)})
+    for table in tables:
+        for kind, moments in named_records(GroupedMoments, read_arrays(table)).items():
             totals[kind] = totals[kind].merge(moments) if kind in totals else moments
     return totals
 

@@ -1,6 +1,5 @@
 """Sums over a stream of texts: mean and spread of many values by group, and histograms of cosines."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -11,6 +10,7 @@ from ops.arrays import Arrays, Float64s
 from ops.positions.similarity import EDGES
 from ops.reducers.grouped_moments import GroupedMoments, GroupedSums
 from ops.reducers.histogram import Histogram
+from ops.storage.arrays import named_arrays, named_records
 
 # The kinds of grouped values: cosines of tokens by class and by position, cosines of random pairs, losses of predicted
 # tokens by position, perplexities of texts, and the input's norms by position.
@@ -86,26 +86,23 @@ class Totals:
     def to_arrays(self) -> dict[str, Arrays]:
         """Return the totals as arrays, whose names consist of the kind, the variant and the attribute of moments."""
         arrays = {"/".join(key): values for key, values in self.sums.items()}
-        for key, own in self.moments.items():
-            arrays |= {"/".join((*key, name)): values for name, values in vars(own).items()}
-        return arrays
+        return arrays | named_arrays({"/".join(key): own for key, own in self.moments.items()})
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Arrays]) -> "Totals":
         """Return the totals from the arrays of `to_arrays`."""
-        totals, moments = cls(), defaultdict[Key, dict[str, Arrays]](dict)
-        for name, values in arrays.items():
-            kind, variant, *attributes = name.split("/")
-            for attribute in attributes:
-                moments[kind, variant][attribute] = values
-            if not attributes:
-                totals.sums[kind, variant] = values
-        totals.moments.update({key: GroupedMoments(**own) for key, own in moments.items()})
-        return totals
+        sums, fields = ({n: own for n, own in arrays.items() if n.count("/") == slashes} for slashes in (1, 2))
+        moments = named_records(GroupedMoments, fields)
+        return cls({_key(name): own for name, own in moments.items()}, {_key(name): own for name, own in sums.items()})
 
     def variants(self, kind: str, order: Iterable[str]) -> list[str]:
         """Return the variants in `order` that have moments of this kind."""
         return [variant for variant in order if (kind, variant) in self.moments]
+
+
+def _key(name: str) -> Key:
+    kind, variant = name.split("/")
+    return kind, variant
 
 
 def _joined(one: dict[Key, T], other: dict[Key, T], join: Callable[[T, T], T]) -> dict[Key, T]:

@@ -1,6 +1,8 @@
 """Arrays as the table of a partial file."""
 
+from collections.abc import Mapping
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +10,7 @@ import pyarrow as pa
 
 from ops.arrays import Arrays
 
+Record = TypeVar("Record")
 _MOST_BYTES = 1 << 26  # of one row, because a page of Parquet holds at least one row and at most 2 GiB
 _SCHEMA = pa.schema(
     [("name", pa.string()), ("type", pa.string()), ("shape", pa.list_(pa.int64())), ("data", pa.large_binary())]
@@ -32,6 +35,20 @@ def write_arrays(**arrays: npt.ArrayLike) -> pa.Table:
         described = ([value] * len(data) for value in (name, array.dtype.str, array.shape))
         parts.append(pa.table([*described, data], schema=_SCHEMA))
     return pa.concat_tables(parts)
+
+
+def named_arrays(records: Mapping[str, object]) -> dict[str, Arrays]:
+    """Return the arrays that are the fields of dataclasses, each named `KEY/FIELD`, for `write_arrays`."""
+    return {f"{key}/{field}": values for key, record in records.items() for field, values in vars(record).items()}
+
+
+def named_records(kind: type[Record], arrays: Mapping[str, Arrays]) -> dict[str, Record]:
+    """Return the dataclasses of a kind by their keys, from the arrays of `named_arrays`."""
+    fields: dict[str, dict[str, Arrays]] = {}
+    for name, values in arrays.items():
+        key, _, field = name.rpartition("/")
+        fields.setdefault(key, {})[field] = values
+    return {key: kind(**own) for key, own in fields.items()}
 
 
 def read_arrays(table: pa.Table) -> dict[str, Arrays]:

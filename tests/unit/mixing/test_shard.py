@@ -9,11 +9,12 @@ import torch
 
 from ops.mixing.decomposition import quantities
 from ops.mixing.shard import CLASS, LENGTH, MixingResult, MixingScorer, measure_shard
-from ops.mixing.tables import merge, mixing_tables, to_table, token_rows
+from ops.mixing.tables import merge, mixing_tables, token_rows
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.schema import TABLES, schema
+from ops.storage.arrays import named_arrays, write_arrays
 
 NAMES = quantities(True)
 LAYERS = 2
@@ -115,7 +116,7 @@ def test_on_a_gpu_values_are_reduced_beside_the_batches_to_the_same_numbers(
 
 def test_partials_merge_to_the_tables(scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]) -> None:
     results = [measure(scorer, tokenizer, [sentences[:2]]), measure(scorer, tokenizer, [sentences[2:]], 2)]
-    totals = merge(map(to_table, results))
+    totals = merge(write_arrays(**named_arrays(result.moments)) for result in results)
     classes = totals[CLASS]
     assert classes.count[classes.ids.tolist().index(CLASSES.index("punct"))] == 4
     merged = results[0].moments[CLASS].merge(results[1].moments[CLASS])
@@ -155,7 +156,7 @@ def test_a_shard_without_a_finite_value_adds_nothing(
     scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]
 ) -> None:
     results = [MixingResult(unscored=[7]), measure(scorer, tokenizer, [sentences[:2]])]
-    totals = merge(map(to_table, results))
+    totals = merge(write_arrays(**named_arrays(result.moments)) for result in results)
     assert totals.keys() == results[1].moments.keys()
     assert list(token_rows(results[0], LAYERS, [])) == []
     assert mixing_tables({}, LAYERS, NAMES)["mixing/ratios"].num_rows == 0

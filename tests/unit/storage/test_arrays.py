@@ -3,8 +3,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ops.reducers.grouped_moments import GroupedMoments
 from ops.storage import arrays
-from ops.storage.arrays import read_arrays, write_arrays
+from ops.storage.arrays import named_arrays, named_records, read_arrays, write_arrays
 
 
 def test_arrays_of_any_type_and_shape_come_back_from_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +26,9 @@ def test_arrays_of_any_type_and_shape_come_back_from_a_file(monkeypatch: pytest.
         assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape), name
         np.testing.assert_array_equal(found[name], array, name)
     assert read_arrays(write_arrays()) == {}
+
+
+def test_records_come_back_by_their_keys() -> None:
+    given = {"a/b": GroupedMoments.empty(2), "c": GroupedMoments.empty(3)}
+    found = named_records(GroupedMoments, read_arrays(write_arrays(**named_arrays(given))))
+    assert {key: own.mean.shape for key, own in found.items()} == {"a/b": (0, 2), "c": (0, 3)}
