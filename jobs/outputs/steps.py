@@ -236,7 +236,11 @@ class HeadWorker:
 
 
 def mean_state(args: OutputsArgs, entry: Entry) -> torch.Tensor:
-    """Return the mean state at one entry of the head, `[width]` float64."""
+    """Return the mean state at one entry of the head, `[width]` float64.
+
+    Raises:
+        InputError: the drawn sentences have no token that counts.
+    """
     files = [states_file(shard) for shard in args.drawn(args.config.sentences, sampling.OUTPUT_SENTENCES)]
     tokens = sum(note["tokens"] for note in read_notes(args.store, files))
     if not tokens:

@@ -182,7 +182,11 @@ def with_states(output: Any, states: torch.Tensor) -> Any:
 
 
 def load_token_head(facts: ModelFacts, device: str) -> nn.Module:
-    """Load a model with the head that scores tokens: next tokens for a decoder, masked tokens for an encoder."""
+    """Load a model with the head that scores tokens: next tokens for a decoder, masked tokens for an encoder.
+
+    Raises:
+        InputError: the weights have no such head, or cannot be read.
+    """
     if is_decoder(facts):
         return load_model(facts, device, "float32", predicts=True)
     found = load_head(facts, MASKED_WORD, device, "float32")
