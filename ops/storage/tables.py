@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ops.schema import SCHEMA_VERSION, group_rows
-from ops.storage.parquet_columns import leaf_columns
 from ops.storage.range_file import read_groups_of_each
 from ops.storage.store import ROWS, Store
 
@@ -23,6 +22,18 @@ def part_name(table: str, part: int) -> str:
 def footer(fingerprint: str) -> dict[bytes, bytes]:
     """Return the footer entries that every published file contains."""
     return {b"atlas.schema_version": SCHEMA_VERSION.encode(), b"atlas.fingerprint": fingerprint.encode()}
+
+
+def stored_columns(schema: pa.Schema) -> dict[str, bool]:
+    """Return the path of every column that Parquet stores for a table, and whether it has single or double floats.
+
+    >>> stored_columns(pa.schema([("sent_id", pa.int64()), ("sample", pa.list_(pa.float32()))]))
+    {'sent_id': False, 'sample.list.element': True}
+    """
+    sink = pa.BufferOutputStream()
+    pq.write_metadata(schema, sink)
+    columns = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
+    return {column.path: column.physical_type in ("FLOAT", "DOUBLE") for column in columns}
 
 
 def write_part(
@@ -47,7 +58,7 @@ def write_part(
     def write(path: str) -> None:
         nonlocal rows
         # Floats seldom repeat: with dictionaries for them, activations/ took eight times as long to write.
-        columns = [path for path, kind in leaf_columns(schema) if not pa.types.is_floating(kind)]
+        columns = [path for path, is_float in stored_columns(schema).items() if not is_float]
         with pq.ParquetWriter(path, described, compression=COMPRESSION, use_dictionary=columns) as writer:
             for batch in batches:
                 rows += batch.num_rows

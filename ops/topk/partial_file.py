@@ -18,8 +18,8 @@ from scipy.sparse import csr_array, issparse
 from ops.arrays import Arrays, Float32s, Int64s, Integers
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, MAX_IDS, decode_keys, encode_keys, keys_of_span, keys_of_span_on_any_device
-from ops.storage.parquet_columns import float_columns, leaf_columns
 from ops.storage.store import Store
+from ops.storage.tables import stored_columns
 from ops.topk.neurons import NEURONS_PER_PART, POLES, parts
 
 _F32, _F64, _I64 = pa.float32(), pa.float64(), pa.int64()
@@ -243,18 +243,18 @@ def write_table(table: pa.Table, path: str) -> None:
 
 
 def _writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
-    paths = [path for path, _ in leaf_columns(schema)]
+    columns = stored_columns(schema)
     # The driver reads the histograms of all shards, so they use a codec that is fast to decompress.
     other = {HISTOGRAM: "lz4"}
     return pq.ParquetWriter(
         path,
         schema,
         # The sample is stored only temporarily, and compression would save only a tenth of its size.
-        compression={p: "none" if p.startswith("sample.") else other.get(p, "zstd") for p in paths},
+        compression={p: "none" if p.startswith("sample.") else other.get(p, "zstd") for p in columns},
         write_page_checksum=True,
         use_dictionary=False,
         use_byte_stream_split=[
-            p for p in paths if p == HISTOGRAM or (p in float_columns(schema) and not p.startswith("sample."))
+            p for p, is_float in columns.items() if p == HISTOGRAM or (is_float and not p.startswith("sample."))
         ],
     )
 

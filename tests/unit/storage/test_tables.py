@@ -6,7 +6,7 @@ import pytest
 
 from ops.schema import SCHEMA_VERSION, TABLES, group_rows, schema
 from ops.storage.store import Store, is_whole, shard_footer
-from ops.storage.tables import footer, part_name, read_parts, write_part
+from ops.storage.tables import footer, part_name, read_parts, stored_columns, write_part
 
 UNSCORED = schema("unscored")
 
@@ -34,6 +34,21 @@ def test_a_part_keeps_what_the_table_promises(store: Store) -> None:
         assert {meta.row_group(g).column(c).compression for g in range(4) for c in range(2)} == {"ZSTD"}
         assert file.schema_arrow.equals(UNSCORED)
         assert file.read()["sent_id"].to_pylist() == list(range(limit + 6))
+
+
+def test_columns_of_floats_are_found_at_any_depth(tmp_path: Path) -> None:
+    place = pa.struct([("row", pa.int64()), ("at", pa.list_(pa.float64()))])
+    nested = {
+        "plain": pa.float32(),
+        "meta": pa.map_(pa.string(), pa.float64()),
+        "place": place,
+        "words": pa.list_(pa.string()),
+    }
+    pq.write_table(pa.schema(list(nested.items())).empty_table(), tmp_path / "t.parquet")
+    found = stored_columns(pa.schema(list(nested.items())))
+    assert list(found) == [column.path for column in pq.ParquetFile(tmp_path / "t.parquet").schema]
+    floats = ["plain", "meta.key_value.value", "place.at.list.element"]
+    assert [path for path, is_float in found.items() if is_float] == floats
 
 
 def test_every_table_can_be_written_empty(store: Store) -> None:
