@@ -35,9 +35,7 @@ class ReadOnlyStore(Store):
         """Check whether the folder could be written or created; a folder that is not local is not checked."""
         if not self.local:
             return
-        folder = self.root
-        while not os.path.lexists(folder):
-            folder = os.path.dirname(folder)
+        folder = self.existing_folder()
         why = 0 if os.access(folder, os.W_OK | os.X_OK) else errno.EACCES
         if not os.path.isdir(folder):
             why = errno.ENOTDIR

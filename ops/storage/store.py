@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,12 +122,14 @@ class Store:
 
     def free_bytes(self) -> int | None:
         """Return the free bytes of the disk on which the folder is or will be; None if the folder is not local."""
-        if not self.local:
-            return None
+        return shutil.disk_usage(self.existing_folder()).free if self.local else None
+
+    def existing_folder(self) -> str:
+        """Return the local folder, or the closest folder above it that exists."""
         folder = self.root
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
-        return shutil.disk_usage(folder).free
+        return folder
 
     def commit(self, name: str, write: Callable[[str], object]) -> None:
         """Put a file in place in one step; `write` builds the file at the local path that it is given."""
@@ -139,28 +141,22 @@ class Store:
         Args:
             names: the files' names, each under a key.
         """
-        if self.local:
-            for name in names.values():
-                os.makedirs(self.path(name.rpartition("/")[0]), exist_ok=True)
-            paths = {key: self.path(attempt_name(name)) for key, name in names.items()}
-            try:
-                write(paths)
-                if self.view.guard is not None:
-                    self.view.guard(self)
-                for key, name in names.items():
-                    os.replace(paths[key], self.path(name))
-            finally:
+        with ExitStack() as cleaned_up:
+            if self.local:
+                for name in names.values():
+                    os.makedirs(self.path(name.rpartition("/")[0]), exist_ok=True)
+                paths = {key: self.path(attempt_name(name)) for key, name in names.items()}
                 for path in paths.values():
-                    if os.path.exists(path):
-                        os.unlink(path)
-            return
-        with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
-            paths = {key: os.path.join(scratch, name.replace("/", "_")) for key, name in names.items()}
+                    cleaned_up.callback(Path(path).unlink, missing_ok=True)
+            else:
+                scratch = cleaned_up.enter_context(tempfile.TemporaryDirectory(prefix="atlas-"))
+                paths = {key: os.path.join(scratch, name.replace("/", "_")) for key, name in names.items()}
             write(paths)
             if self.view.guard is not None:
                 self.view.guard(self)
+            put = os.replace if self.local else self._upload
             for key, name in names.items():
-                self._upload(paths[key], self.path(name))
+                put(paths[key], self.path(name))
 
     def _upload(self, source: str, path: str) -> None:
         # pyarrow's copy_files ignores an error at the end of an upload, when S3 reports most errors.
