@@ -13,8 +13,8 @@ from ops.sources.chat import records_in, text_or_chat
 from ops.sources.file_names import folder_keys
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.source import Part, Piece, Reading, Source, SourceFile
-from ops.storage.read_blocks import read_blocks
 from ops.storage.side_by_side import side_by_side
+from ops.storage.streams import read_blocks
 
 _HASHED_AT_A_TIME = 8  # files
 # The minimum number of pieces of a source, provided that each has at least LEAST_BYTES of text (about 3 s of a core).

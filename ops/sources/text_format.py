@@ -13,8 +13,7 @@ from ops.sources.lines import BrokenStream, expansion, read_head, read_lines
 from ops.sources.rows import Broken, Row, values_of
 from ops.sources.source import Part, Piece, SourceFile
 from ops.sources.source_format import FileFormat, piece_bytes
-from ops.storage.read_blocks import BLOCK, read_blocks
-from ops.storage.streams import file_size
+from ops.storage.streams import BLOCK, file_size, read_blocks
 
 _CHECKED_ROWS = 200
 _HEAD = 4_096  # bytes from which an encoding is recognised

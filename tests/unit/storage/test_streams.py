@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -5,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from ops.errors import InputError
-from ops.storage.streams import ErrorRecordingStream, expand_glob, locate, open_seekable, open_stream
+from ops.storage.streams import ErrorRecordingStream, expand_glob, locate, open_seekable, open_stream, read_blocks
 
 
 class Failing:
@@ -73,3 +74,18 @@ def test_files_of_a_folder_share_its_file_system_until_the_environment_says_othe
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:2")
     assert locate("s3://bucket/folder/1.txt")[0] is not first
     assert locate("s3://bucket/folder/1.txt?region=eu-west-1")[0] is not first
+
+
+def test_the_blocks_are_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a b#.txt"
+    for size in (0, 1, 6, 7, 8, 70, 100):
+        path.write_bytes(os.urandom(size))
+        blocks = list(read_blocks(str(path), 7))
+        assert b"".join(blocks) == path.read_bytes()
+        assert [len(block) for block in blocks] == [7] * (size // 7) + [size % 7] * (size % 7 > 0)
+        assert list(read_blocks(path.as_uri(), 7)) == blocks
+
+
+def test_a_file_of_blocks_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere"):
+        list(read_blocks(str(tmp_path / "nowhere")))
