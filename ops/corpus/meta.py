@@ -1,7 +1,6 @@
 """Metadata of sentences, stored as a map until all sources are read, then as a struct with a field for every key."""
 
 from collections.abc import Iterable
-from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,14 +36,6 @@ def check_keys(keys: Iterable[str], sources: str) -> None:
                 f"{sources}: the metadata keys {other!r} and {key!r} differ only in case, which SQL "
                 "ignores; rename one of the columns"
             )
-
-
-def meta_maps(metas: list[dict[str, str]]) -> pa.Array:
-    """Return metadata as an Arrow array of `META_MAP`, `[sentences]`."""
-    offsets = pa.array([0, *accumulate(len(meta) for meta in metas)], pa.int32())
-    keys = pa.array([key for meta in metas for key in meta], pa.string())
-    values = pa.array([value for meta in metas for value in meta.values()], pa.string())
-    return pa.MapArray.from_arrays(offsets, keys, values).cast(META_MAP)
 
 
 def meta_structs(maps: pa.ChunkedArray, keys: list[str]) -> pa.ChunkedArray:

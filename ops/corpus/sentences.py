@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Int64s, UInt64s
-from ops.corpus.meta import META_MAP, meta_maps
+from ops.corpus.meta import META_MAP
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.corpus.token_columns import TOKEN_COLUMNS, token_columns
 from ops.corpus.token_windows import TokenWindows, window_size
@@ -219,7 +219,7 @@ def _block_of(usable: list[_Usable], rejects: list[_Sentence], ended: list[tuple
     columns = {
         "text": [own.sentence.text for own in usable],
         "doc_id": [own.sentence.doc_id for own in usable],
-        "meta": meta_maps([own.sentence.meta for own in usable]),
+        "meta": pa.array([own.sentence.meta for own in usable], META_MAP),
         "run": [own.run for own in usable],
         "place": [own.place for own in usable],
         "n_tokens": [len(own.tokens.ids) for own in usable],

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.corpus.meta import MAX_KEYS, check_keys, meta_maps, meta_structs
+from ops.corpus.meta import MAX_KEYS, META_MAP, check_keys, meta_structs
 from ops.errors import InputError
 
 names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4)
@@ -13,7 +13,7 @@ names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 @given(st.lists(st.lists(st.dictionaries(names, names, max_size=4), max_size=4), max_size=3), st.integers(0, 2))
 def test_structs_hold_what_the_maps_held(chunks: list[list[dict[str, str]]], start: int) -> None:
     keys = sorted({"always"} | {key for chunk in chunks for meta in chunk for key in meta})
-    maps = pa.chunked_array([meta_maps(chunk).slice(start) for chunk in chunks], meta_maps([]).type)
+    maps = pa.chunked_array([pa.array(chunk, META_MAP).slice(start) for chunk in chunks], META_MAP)
     found = meta_structs(maps, keys)
     assert [field.name for field in found.type] == keys
     assert found.to_pylist() == [{key: meta.get(key) for key in keys} for chunk in chunks for meta in chunk[start:]]
@@ -23,7 +23,7 @@ def test_structs_hold_what_the_maps_held(chunks: list[list[dict[str, str]]], sta
 def test_any_name_goes_through_parquet(tmp_path) -> None:  # type: ignore[no-untyped-def]
     meta = {"": "empty", "a.b": "dot", 'q"': "quote", "ü 😀": "wide", "list": "x", "\n": "line"}
     check_keys(meta, "x")
-    table = pa.table({"meta": meta_structs(pa.chunked_array([meta_maps([meta])]), sorted(meta))})
+    table = pa.table({"meta": meta_structs(pa.chunked_array([[meta]], META_MAP), sorted(meta))})
     pq.write_table(table, tmp_path / "t.parquet")
     assert pq.read_table(tmp_path / "t.parquet")["meta"].to_pylist() == [meta]
 
