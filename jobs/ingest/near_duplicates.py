@@ -12,10 +12,10 @@ from jobs.ingest.deduplicate import NEAR_DUPLICATES, open_first_copies
 from jobs.ingest.read import piece_file
 from jobs.stage.outputs import Output, Written, partial_file, read_partial, read_partials
 from jobs.stage.step import Made, Step
-from ops.arrays import Int64s, UInt8s
+from ops.arrays import Int64s, UInt8s, places_among
 from ops.corpus.exact_duplicates import hash_range
 from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, banding, short_signatures
-from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, places_of, similar_groups, similar_pairs
+from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, similar_groups, similar_pairs
 from ops.corpus.piece_counts import Pieces
 from ops.shards import spans
 from ops.storage.range_file import GROUP_ROWS, SortedWriter, read_each_between, take_rows, write_numbers
@@ -217,8 +217,8 @@ def group_similar(item: Item, store: Store, ranges: list[Item], blocks: list[Ite
     named = np.unique(pairs)
     copies = np.zeros(len(named), np.int64)
     for group in open_first_copies(store, ranges, near=False).groups("copies"):
-        at, here = places_of(group["position"].to_numpy(), named)
-        copies[at] = group["copies"].to_numpy()[here]
+        place, is_named = places_among(named, group["position"].to_numpy())
+        copies[place] = group["copies"].to_numpy()[is_named]
     grouped, first, total = similar_groups(np.searchsorted(named, pairs), copies)
     table = pa.table({"position": named[grouped], "first": named[first], "copies": total})
     return {NEAR_DUPLICATES: table}

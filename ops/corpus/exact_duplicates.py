@@ -34,8 +34,6 @@ def first_copies(high: UInt64s, low: UInt64s) -> tuple[Int64s, Int64s]:
     Returns:
         The positions of the first sentences, ascending, and how often each text occurs, both `[distinct]` int64.
     """
-    if not len(high):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order, starts = _groups(low, high)
     copies = np.diff(np.append(starts, len(order)))
     first = order[starts]  # the order is stable: the positions of each text ascend
@@ -56,8 +54,6 @@ def earlier_sentences(high: UInt64s, low: UInt64s, source: Int64s, sentences: In
     Returns:
         The numbers of sentences, `[runs]` int64; 0 for a document's first block.
     """
-    if not len(high):
-        return np.zeros(0, np.int64)
     order, starts = _groups(low, high, source)
     before = np.cumsum(sentences[order]) - sentences[order]
     lengths = np.diff(np.append(starts, len(order)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ops.arrays import Bools, Float64s, Int64s, UInt8s, UInt64s, begins_group
+from ops.arrays import Bools, Float64s, Int64s, UInt8s, UInt64s, begins_group, places_among
 from ops.compiled import compiled
 
 WINDOW = 4  # number of preceding texts of its bucket that each text is compared with, in addition to the first
@@ -36,9 +36,7 @@ def candidate_pairs(hashes: UInt64s, position: Int64s) -> Int64s:
 def distinct_pairs(pairs: Int64s) -> Int64s:
     """Return the distinct pairs, sorted by the second and then by the first position."""
     pairs = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
-    again = np.zeros(len(pairs), bool)
-    again[1:] = (pairs[1:] == pairs[:-1]).all(1)
-    return pairs[~again]
+    return pairs[begins_group(*pairs.T)]
 
 
 def similarity(one: UInt8s, other: UInt8s) -> Float64s:
@@ -108,17 +106,6 @@ def similar_groups(pairs: Int64s, copies: Int64s) -> tuple[Bools, Int64s, Int64s
     return grouped, kept[grouped], total[kept[grouped]]
 
 
-def places_of(position: Int64s, named: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the indices in `named` and in `position` of the values that both contain; both arrays are ascending."""
-    if not len(position):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    first, stop = np.searchsorted(named, [position[0], position[-1] + 1])
-    at = np.arange(first, stop)
-    here = np.searchsorted(position, named[at])
-    both = position[here] == named[at]
-    return at[both], here[both]
-
-
 def without_dropped(position: Int64s, copies: Int64s, near: tuple[Int64s, Int64s, Int64s]) -> tuple[Bools, Int64s]:
     """Return which texts are kept, `[texts]` bool, and how often each then occurs, `[texts]` int64.
 
@@ -128,8 +115,8 @@ def without_dropped(position: Int64s, copies: Int64s, near: tuple[Int64s, Int64s
             ascending positions, the position of each one's representative, and the total number of occurrences of
             the texts in the representative's group.
     """
-    if not len(near[0]):
-        return np.ones(len(position), bool), copies
-    at = np.minimum(np.searchsorted(near[0], position), len(near[0]) - 1)
-    named = near[0][at] == position
-    return ~named | (near[1][at] == position), np.where(named, near[2][at], copies)
+    place, is_near = places_among(near[0], position)
+    kept, total = ~is_near, copies.copy()
+    kept[is_near] = near[1][place] == position[is_near]
+    total[is_near] = near[2][place]
+    return kept, total

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.arrays import Int64s, UInt64s
+from ops.arrays import Int64s, UInt64s, places_among
 from ops.corpus.exact_duplicates import FirstCopies
 from ops.corpus.meta import meta_structs
 from ops.corpus.piece_counts import Pieces
@@ -109,10 +109,10 @@ def sentences_before(run: Int64s, known: Int64s, before: Int64s) -> Int64s:
         known: the ascending indices of the blocks that continue a document.
         before: the number of the document's sentences before each block in `known`.
     """
-    if not len(known):
-        return np.zeros(len(run), np.int64)
-    at = np.minimum(np.searchsorted(known, run), len(known) - 1)
-    return np.where(known[at] == run, before[at], 0)
+    place, is_known = places_among(known, run)
+    found = np.zeros(len(run), np.int64)
+    found[is_known] = before[place]
+    return found
 
 
 def corpus_rows(

@@ -6,7 +6,6 @@ from ops.corpus.near_duplicates import (
     WINDOW,
     candidate_pairs,
     distinct_pairs,
-    places_of,
     representatives,
     similar_pairs,
     similarity,
@@ -77,10 +76,3 @@ def test_the_dropped_go_and_what_is_kept_counts_for_them(pairs: list[tuple[int, 
     kept, counts = without_dropped(texts, copies[texts], (near, first[near], total[first[near]]))
     assert kept.tolist() == (first[texts] == texts).tolist()
     assert counts[kept].tolist() == total[texts[kept]].tolist()
-
-
-@given(st.sets(st.integers(0, 12)), st.sets(st.integers(0, 12)))
-def test_places_of_what_stands_in_both_of_any_two_lists(position: set[int], named: set[int]) -> None:
-    given_ones, wanted = (np.array(sorted(values), np.int64) for values in (position, named))
-    at, here = places_of(given_ones, wanted)
-    assert wanted[at].tolist() == given_ones[here].tolist() == sorted(position & named)
