@@ -14,10 +14,10 @@ from jobs.run_folder.stages import TOKENS
 from jobs.stage.outputs import Output, TablePart, table_part
 from jobs.stage.step import Step
 from ops.arrays import Int64s
+from ops.corpus.corpus_tokens import kept_table, shard_name, write_kept
 from ops.corpus.kept_sentences import KeptSentences, shards_of
 from ops.corpus.numbering import Numbering, corpus_parts, reject_parts
 from ops.corpus.piece_counts import Pieces
-from ops.corpus.token_columns import kept_table, shard_name, write_kept
 from ops.schema import group_rows, schema
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store

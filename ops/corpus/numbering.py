@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int64s, UInt64s, places_among
+from ops.corpus.corpus_tokens import TOKEN_COLUMNS
 from ops.corpus.exact_duplicates import FirstCopies
 from ops.corpus.meta import meta_structs
 from ops.corpus.piece_counts import Pieces
-from ops.corpus.token_columns import TOKEN_COLUMNS
 from ops.sampling import in_sample, sample_cutoff
 from ops.schema import schema
 

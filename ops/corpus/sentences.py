@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Int64s, UInt64s
+from ops.corpus.corpus_tokens import TOKEN_COLUMNS, token_columns
 from ops.corpus.meta import META_MAP
 from ops.corpus.split_sentences import SentenceSplitter
-from ops.corpus.token_columns import TOKEN_COLUMNS, token_columns
 from ops.corpus.token_windows import TokenWindows, window_size
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sources.rows import Broken, Row

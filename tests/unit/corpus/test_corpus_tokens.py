@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
-from ops.corpus.token_columns import kept_table, shard_name, token_columns, write_kept
+from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, kept_table, shard_name, token_columns, write_kept
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name
@@ -40,7 +39,7 @@ def nobody() -> Tokenizer:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """The fourth shard of a corpus, in row groups of 20 sentences, and its tokens."""
-    monkeypatch.setattr("ops.corpus.token_columns.GROUP_ROWS", 30)
+    monkeypatch.setattr("ops.corpus.corpus_tokens.GROUP_ROWS", 30)
     rng = np.random.default_rng(0)
     texts = ["".join(chr(97 + i) for i in rng.integers(0, 26, rng.integers(1, 16))) for _ in range(COUNT)]
     tokens = Letters().encode(texts)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.corpus.token_columns import TOKEN_COLUMNS, block_of, kept_table, token_columns, write_kept
+from ops.corpus.corpus_tokens import TOKEN_COLUMNS, block_of, kept_table, token_columns, write_kept
 from ops.model.tokenizer import Tokens
 
 SENTENCES = st.lists(
