@@ -3,17 +3,12 @@
 This module imports nothing heavy, because `--help` needs the options and must be fast.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ops.errors import InputError
 from ops.sources.rows import Broken, OnError, excerpt
-
-if TYPE_CHECKING:
-    from ops.sources.hub_spec import HubSpec
 
 Part = dict[str, Any]
 
@@ -34,6 +29,27 @@ class Reading:
 
 
 USUAL = Reading()
+
+
+@dataclass(frozen=True)
+class HubSpec:
+    """A dataset on the hub as a source names it, with its revision, configuration and split if they are not empty."""
+
+    hub: str
+    revision: str = ""
+    config: str = ""
+    split: str = ""
+    preset: str = ""
+
+    @property
+    def name(self) -> str:
+        """The preset's name, or the dataset's name without its owner."""
+        return self.preset or self.hub.rpartition("/")[2]
+
+    @property
+    def shown(self) -> str:
+        """The spec as a user writes it."""
+        return self.preset or ":".join(["hf", self.hub, self.config, self.split]).rstrip(":")
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from ops.errors import InputError
 from ops.sources.arrow import saved_files
 from ops.sources.docstrings import PYDOCS
 from ops.sources.file_names import KINDS, UNCOMPRESSED, compression, stem, suffix, suffixes, without_query
-from ops.sources.hub import HUB
-from ops.sources.hub_spec import parse_hub
+from ops.sources.hub import HUB, parse_hub
 from ops.sources.pieces import format_of
 from ops.sources.source import USUAL, Reading, Source
 from ops.sources.text import DOCUMENTS, PARAGRAPHS, TXT

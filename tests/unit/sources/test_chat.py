@@ -10,10 +10,10 @@ import pytest
 from ops.errors import InputError
 from ops.sources.chat import records_in
 from ops.sources.hub import check_columns, plain_batch
-from ops.sources.hub_spec import HubSpec
 from ops.sources.parquet import PARQUET
 from ops.sources.pieces import check_source, extent_of, missing_column, piece_extent, pieces, read_piece
 from ops.sources.rows import Broken, Row
+from ops.sources.source import HubSpec
 from ops.sources.spec import parse_source
 from tests.unit.sources.files import write
 

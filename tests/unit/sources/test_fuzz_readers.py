@@ -16,12 +16,11 @@ from ops.sources.arrow import read_arrow
 from ops.sources.arrow_rows import batch_rows, is_scalar, is_string
 from ops.sources.csv import read_csv
 from ops.sources.hub import check_columns, plain_batch, preset_batch
-from ops.sources.hub_spec import HubSpec
 from ops.sources.json import read_json, read_jsonl
 from ops.sources.parquet import read_parquet
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, Row
-from ops.sources.source import SourceFile
+from ops.sources.source import HubSpec, SourceFile
 from ops.sources.source_format import Rows
 from ops.sources.text import read_document, read_paragraphs, read_txt
 

@@ -88,8 +88,8 @@ def test_sources_on_a_hub(hub: tuple[dict[str, str], Path, list[str]]) -> None:
 
 
 WITHOUT_PAUSES = """
-from ops.sources import hub_spec
-hub_spec.PAUSE_S = 0
+from ops.sources import hub
+hub.PAUSE_S = 0
 """
 
 

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
-from ops.sources import hub as hub_format
-from ops.sources import hub_spec as hub
+from ops.sources import hub
 from ops.sources.hub import column_types
 from ops.sources.pieces import check_source, pieces, read_piece, source_fingerprint
 from ops.sources.presets import PRESETS
@@ -37,7 +36,7 @@ def _labelled(table: pa.Table, column: str, names: list[str]) -> pa.Table:
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """Write a dataset's files into a folder and return the source that reads them in place of the hub's."""
-    monkeypatch.setattr(hub_format, "commit_of", lambda spec: COMMIT)
+    monkeypatch.setattr(hub, "commit_of", lambda spec: COMMIT)
 
     def make(spec: str, **files: pa.Table | str) -> Source:
         hub.open_splits.cache_clear()
@@ -212,7 +211,7 @@ configs:
 
 
 def test_the_fingerprint_is_one_of_commit_and_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub_format, "commit_of", lambda spec: COMMIT)
+    monkeypatch.setattr(hub, "commit_of", lambda spec: COMMIT)
     first = source_fingerprint(parse_source("imdb"))
     assert first == source_fingerprint(parse_source("other=imdb"))
     assert first != source_fingerprint(parse_source("hf:stanfordnlp/imdb"))
@@ -220,7 +219,7 @@ def test_the_fingerprint_is_one_of_commit_and_mapping(monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setitem(PRESETS, "imdb", changed)
         assert source_fingerprint(parse_source("imdb")) != first
-    monkeypatch.setattr(hub_format, "commit_of", lambda spec: "1" * 40)
+    monkeypatch.setattr(hub, "commit_of", lambda spec: "1" * 40)
     assert source_fingerprint(parse_source("imdb")) != first
 
 
