@@ -75,7 +75,7 @@ class TableWriter:
         files = {kind: [piece_file(i, kind).path for i in numbers] for kind in kinds}
         files["documents"] = [distinct_file(item, "documents").path for item in ranges]
         self.kept = KeptSentences(store, pieces, names, open_first_copies(store, ranges, near), files, last)
-        self.layout = schema("corpus", self.kept.keys)
+        self.layout = schema("corpus", pieces.all_keys())
 
     def __call__(self, item: Item) -> Item:
         """Write the parts of rejects/ and corpus/ of one item, with their tokens."""

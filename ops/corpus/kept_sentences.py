@@ -1,6 +1,7 @@
 """The kept sentences and the rejects as rows of corpus/ and rejects/, read from the files of all pieces."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from ops.corpus.exact_duplicates import FirstCopies
 from ops.corpus.numbering import corpus_rows, sentences_before
 from ops.corpus.piece_counts import Pieces
 from ops.sampling import in_sample
-from ops.schema import schema
 from ops.storage.range_file import group_starts, read_each_between, read_groups, take_rows
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
@@ -19,10 +19,11 @@ from ops.storage.store import Store
 Run = dict[str, Any]  # a block of kept sentences, as `corpus_parts` yields it
 
 
+@dataclass(frozen=True)
 class KeptSentences:
     """Reads the kept sentences or the rejects of the pieces, some at a time.
 
-    Args:
+    Attributes:
         store: the run's folder.
         pieces: the pieces that were read.
         datasets: the name of each source's dataset.
@@ -31,19 +32,17 @@ class KeptSentences:
         last: the last sentence of the sample, as in `Numbering`.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        pieces: Pieces,
-        datasets: list[str],
-        texts: FirstCopies,
-        files: dict[str, list[str]],
-        last: tuple[int, int] | None,
-    ) -> None:
-        self.store, self.pieces, self.datasets = store, pieces, datasets
-        self.texts, self.files, self.last = texts, files, last
-        self.ahead = 1 if store.local else LARGE_FILES_AT_ONCE  # pieces, or shards, at a time
-        self.keys = sorted(pieces.all_keys())
+    store: Store
+    pieces: Pieces
+    datasets: list[str]
+    texts: FirstCopies
+    files: dict[str, list[str]]
+    last: tuple[int, int] | None
+
+    @property
+    def ahead(self) -> int:
+        """The number of pieces, or of shards, that are read at a time."""
+        return 1 if self.store.local else LARGE_FILES_AT_ONCE
 
     def shards(self, run: Run, size: int) -> Iterator[tuple[int, pa.Table]]:
         """Yield the index of each shard of a block of ids, and its sentences as `sentences` returns them."""
@@ -59,17 +58,9 @@ class KeptSentences:
         """Yield the rows of rejects/ of the pieces `pieces[0]` to `pieces[1] - 1`."""
 
         def read(piece: int) -> list[pa.Table]:
-            names = [self.datasets[self.pieces.sources[piece]]]
-            return [
-                pa.table(
-                    [
-                        pa.array(names * group.num_rows, pa.string()),
-                        *group.select(["doc_id", "text", "reason"]).columns,
-                    ],
-                    names=schema("rejects").names,
-                )
-                for group in read_groups(self.store, self.files["rejects"][piece])
-            ]
+            dataset = pa.scalar(self.datasets[self.pieces.sources[piece]], pa.string())
+            groups = read_groups(self.store, self.files["rejects"][piece])
+            return [group.add_column(0, "dataset", pa.repeat(dataset, group.num_rows)) for group in groups]
 
         return (table for tables in side_by_side(read, range(*pieces), self.ahead) for table in tables)
 
@@ -88,7 +79,7 @@ class KeptSentences:
     def sentences(self, run: Run) -> Iterator[pa.Table]:
         """Yield a block's sentences with all columns of corpus/, their tokens, and the index of their source."""
         position, copies = self._chosen(run)
-        firsts = self.pieces.first_positions()
+        firsts, keys = self.pieces.first_positions(), self.pieces.all_keys()
 
         def read(piece: int, here: slice) -> list[pa.Table]:
             place, count, source = position[here] - firsts[piece], copies[here], int(self.pieces.sources[piece])
@@ -98,7 +89,7 @@ class KeptSentences:
                 for own, table in take_rows(file, place):
                     before = sentences_before(table["run"].to_numpy() + self.pieces.first_runs()[piece], *earlier)
                     first = run["ids"][0] + here.start + own.start
-                    named = corpus_rows(table, self.datasets[source], first, before, count[own], self.keys)
+                    named = corpus_rows(table, self.datasets[source], first, before, count[own], keys)
                     found.append(named.append_column("source", pa.array([source] * len(named), pa.int64())))
             return found
 
@@ -108,7 +99,7 @@ class KeptSentences:
     def _earlier(self, file: Any, piece: int, place: Int64s) -> tuple[Int64s, Int64s]:
         """Return the document blocks around these positions that continue a document, and the sentences before each."""
         # A nested column is several of the file's physical columns, so the index of `run` must be looked up.
-        column = [file.metadata.schema.column(i).path for i in range(len(file.metadata.schema))].index("run")
+        column = file.schema.names.index("run")
         first_run = int(self.pieces.first_runs()[piece])
         wanted = np.searchsorted(group_starts(file), place[[0, -1]], "right") - 1
         low, high = (file.metadata.row_group(group).column(column).statistics for group in wanted.tolist())

@@ -56,9 +56,9 @@ class Pieces:
         reasons, keys = [f["reasons"] for f in found], [f["keys"] for f in found]
         return cls(np.array(sources, np.int64), rows, sentences, rejects, documents, reasons, keys)
 
-    def all_keys(self) -> set[str]:
-        """Return the metadata keys of all pieces."""
-        return set().union(*self.keys)
+    def all_keys(self) -> list[str]:
+        """Return the metadata keys of all pieces, sorted."""
+        return sorted(set().union(*self.keys))
 
     def first_positions(self) -> Int64s:
         """Return the position of each piece's first usable sentence over all pieces, and the end, `[pieces + 1]`."""
