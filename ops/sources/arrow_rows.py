@@ -110,13 +110,13 @@ def scalars(column: pa.Array) -> list[str | None]:
         numbers: Any = column.to_numpy(zero_copy_only=False)
         valid = column.is_valid().to_pylist()
         return [str(number) if there else None for number, there in zip(numbers, valid, strict=True)]
-    if types.is_timestamp(kind):
-        stamps = column.cast(pa.string()).to_pylist()
-        return [stamp if stamp is None else _OFFSET.sub(r"\1:\2", stamp.replace(" ", "T", 1)) for stamp in stamps]
-    if types.is_temporal(kind) and not types.is_duration(kind):
-        return [None if value is None else str(value) for value in column.cast(pa.string()).to_pylist()]
     if types.is_decimal(kind) or types.is_duration(kind) or types.is_interval(kind):
         return [None if value is None else str(value) for value in column.to_pylist()]
+    if types.is_temporal(kind):
+        shown: list[str | None] = column.cast(pa.string()).to_pylist()
+        if types.is_timestamp(kind):
+            return [stamp and _OFFSET.sub(r"\1:\2", stamp.replace(" ", "T", 1)) for stamp in shown]
+        return shown
     return [scalar_text(value) for value in column.to_pylist()]
 
 
@@ -166,19 +166,14 @@ def rows_until_damage(
         where: the place of the batches in a dataset, followed by a comma and a space.
     """
     number = 0
-    while True:
-        try:
-            batch = next(batches, None)
-            rows = [] if batch is None else batch_rows(batch, file.text_column, file.document, number)
-        except Exception as error:
-            if not is_damage(error):
-                raise
-            yield file.broken(f"{where}after row {number}", one_line(error), file.doc_id(number))
-            return
-        if batch is None:
-            return
-        yield from rows
-        number += batch.num_rows
+    try:
+        for batch in batches:
+            yield from batch_rows(batch, file.text_column, file.document, number)
+            number += batch.num_rows
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        yield file.broken(f"{where}after row {number}", one_line(error), file.doc_id(number))
 
 
 def _plain(column: pa.Array) -> pa.Array:
