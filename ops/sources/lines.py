@@ -81,9 +81,6 @@ def read_lines(path: str, first: int = 0, stop: int | None = None) -> Iterator[b
             place += len(line)
             if begins:
                 line, begins = line.removeprefix(BOM), False
-                if not line:
-                    line = stream.readline(ROW_BYTES + 1)
-                    place += len(line)
             if not line:
                 return
             if len(line) > ROW_BYTES:

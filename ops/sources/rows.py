@@ -36,12 +36,10 @@ def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
     A row is also `Broken` if its document's id or a metadata key or value is invalid. Otherwise two names that differ
     only in bytes that are not UTF-8 would become the same name.
     """
-    if text is None:
-        return Broken("", printable(doc_id), "empty")
-    if not isinstance(text, str):
+    if text is not None and not isinstance(text, str):
         shown = f"({type(text).__name__})" if isinstance(text, list | dict) else str(text)
         return Broken(excerpt(shown), printable(doc_id), "invalid_text")
-    if not text.strip():
+    if text is None or not text.strip():
         return Broken("", printable(doc_id), "empty")
     if not (
         is_valid(text) and is_valid(doc_id) and all(is_valid(key) and is_valid(value) for key, value in meta.items())

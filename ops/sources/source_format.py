@@ -4,7 +4,6 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import takewhile
 from urllib.parse import unquote
@@ -106,9 +105,9 @@ class FileFormat(SourceFormat):
     def identity(self, source: Source) -> Iterator[str]:
         """Return the digest, the name and the keys of the folders of each file."""
         names = named_files(source.files)
-        with ThreadPoolExecutor(_HASHED_AT_A_TIME) as pool:
-            for path, content, name in zip(source.files, pool.map(_file_digest, source.files), names, strict=True):
-                yield " ".join([content, name, *(f"{key}={value}" for key, value in folder_keys(path).items())])
+        contents = side_by_side(_file_digest, source.files, _HASHED_AT_A_TIME)
+        for path, content, name in zip(source.files, contents, names, strict=True):
+            yield " ".join([content, name, *(f"{key}={value}" for key, value in folder_keys(path).items())])
 
     def columns(self, source: Source, text_column: str) -> Iterator[list[str] | None]:
         """Return the columns of each file other than the text and `doc_id`, and the keys of its folders."""
