@@ -16,7 +16,6 @@ from ops.sampling import LIMIT, priorities
 from ops.storage.range_file import read_each_between, write_numbers
 from ops.storage.store import Store
 
-RANGE_FILES = ("texts", "documents")
 PARTITION = 1 << 21  # approximate number of hashes in a range
 # which near-duplicates are kept, if --near-dedup is given
 NEAR_DUPLICATES = replace(partial_file("ingest", "near"), writer=write_numbers)
@@ -38,8 +37,8 @@ def first_copies_step(pieces: Pieces, seed: int | None, store: Store) -> Step:
     items = [{"part": part, "parts": parts} for part in range(parts)]
     given = {"store": store, "pieces": pieces, "seed": seed}
     return Step(
-        name="ingest: first copies", items=items, worker=HashRange, args=given, unit="ranges",
-        outputs=lambda item: [distinct_file(item, kind) for kind in RANGE_FILES],
+        name="ingest: first copies", items=items, worker=find_first_copies, args=given, unit="ranges",
+        outputs=lambda item: [distinct_file(item, kind) for kind in ("texts", "documents")],
     )  # fmt: skip
 
 
@@ -49,46 +48,35 @@ def open_first_copies(store: Store, ranges: list[Item], near: bool) -> FirstCopi
     return FirstCopies(store, names, NEAR_DUPLICATES.path if near else None)
 
 
-class HashRange:
-    """Finds the first copies of texts, and continued documents, in ranges of hashes.
+def find_first_copies(item: Item, store: Store, pieces: Pieces, seed: int | None) -> Made:
+    """Find, for one range of hashes, the first copies of texts, and continued documents.
 
-    There are two files for each range, each sorted by its first column. The file of texts has `position` (the
-    position of the first copy among all usable sentences), `copies` and, if a sample will be drawn, `priority`. The
-    file of documents has `run` (the index of a block of consecutive sentences of one document) and `before` (the number
-    of sentences in earlier blocks of that document); it lists only blocks with earlier sentences.
+    Each of the two files is sorted by its first column. The file of texts has `position` (the position of the first
+    copy among all usable sentences), `copies` and, if a sample will be drawn, `priority`. The file of documents has
+    `run` (the index of a block of consecutive sentences of one document) and `before` (the number of sentences in
+    earlier blocks of that document); it lists only blocks with earlier sentences.
     """
+    position, high, low = _read_range(item, store, "texts", "place", pieces.first_positions())
+    first, copies = first_copies(high, low)
+    texts: dict[str, Arrays] = {"position": position[first], "copies": copies}
+    if seed is not None:
+        texts["priority"] = priorities(low[first], seed, LIMIT)
+    run, high, low, sentences = _read_range(item, store, "documents", "run", pieces.first_runs(), "sentences")
+    piece = np.searchsorted(pieces.first_runs(), run, "right") - 1
+    before = earlier_sentences(high, low, pieces.sources[piece], sentences)
+    documents = {"run": run[before > 0], "before": before[before > 0]}
+    return {distinct_file(item, "texts"): pa.table(texts), distinct_file(item, "documents"): pa.table(documents)}
 
-    def __init__(self, store: Store, pieces: Pieces, seed: int | None) -> None:
-        self.store, self.pieces, self.seed = store, pieces, seed
 
-    def __call__(self, item: Item) -> Made:
-        """Process one range of hashes."""
-        columns = {"texts": self._texts, "documents": self._documents}
-        return {distinct_file(item, kind): pa.table(find(item)) for kind, find in columns.items()}
-
-    def _texts(self, item: Item) -> dict[str, Arrays]:
-        position, high, low = self._read(item, "texts", "place", self.pieces.first_positions())
-        first, copies = first_copies(high, low)
-        columns: dict[str, Arrays] = {"position": position[first], "copies": copies}
-        if self.seed is not None:
-            columns["priority"] = priorities(low[first], self.seed, LIMIT)
-        return columns
-
-    def _documents(self, item: Item) -> dict[str, Arrays]:
-        run, high, low, sentences = self._read(item, "documents", "run", self.pieces.first_runs(), "sentences")
-        piece = np.searchsorted(self.pieces.first_runs(), run, "right") - 1
-        before = earlier_sentences(high, low, self.pieces.sources[piece], sentences)
-        return {"run": run[before > 0], "before": before[before > 0]}
-
-    def _read(self, item: Item, kind: str, number: str, firsts: Int64s, *more: str) -> tuple[Arrays, ...]:
-        """Return `number` as an index over all pieces, the hash halves and further columns, sorted by the index."""
-        between = hash_range(item["part"], item["parts"])
-        columns = (number, "high", "low", *more)
-        parts = []
-        names = (piece_file(piece, kind).path for piece in range(len(firsts) - 1))
-        for first, table in zip(firsts, read_each_between(self.store, names, "high", *between), strict=False):
-            own = [table[name].to_numpy() for name in columns]
-            parts.append((own[0] + first, *own[1:]))
-        whole = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        order = np.argsort(whole[0])
-        return tuple(column[order] for column in whole)
+def _read_range(item: Item, store: Store, kind: str, number: str, firsts: Int64s, *more: str) -> tuple[Arrays, ...]:
+    """Return `number` as an index over all pieces, the hash halves and further columns, sorted by the index."""
+    between = hash_range(item["part"], item["parts"])
+    columns = (number, "high", "low", *more)
+    parts = []
+    names = (piece_file(piece, kind).path for piece in range(len(firsts) - 1))
+    for first, table in zip(firsts, read_each_between(store, names, "high", *between), strict=False):
+        own = [table[name].to_numpy() for name in columns]
+        parts.append((own[0] + first, *own[1:]))
+    whole = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(whole[0])
+    return tuple(column[order] for column in whole)

@@ -68,7 +68,7 @@ def near_duplicate_steps(
 
     return [
         Step(
-            name="ingest: signatures", items=blocks, outputs=files("signatures", "bands"), worker=BlockSigner,
+            name="ingest: signatures", items=blocks, outputs=files("signatures", "bands"), worker=sign_block,
             args={**signing, "store": store, "fingerprint": fingerprint}, unit="blocks",
         ),
         Step(
@@ -90,51 +90,48 @@ def near_duplicate_steps(
     ]  # fmt: skip
 
 
-class BlockSigner:
-    """Commits, for each block of positions, the signatures of its distinct sentences and the hashes of their bands."""
+def sign_block(
+    item: Item, store: Store, pieces: Pieces, ranges: list[Item], bands: int, rows: int, seed: int, fingerprint: str
+) -> Item:
+    """Commit, for one block of positions, the signatures of its distinct sentences and the hashes of their bands.
 
-    def __init__(
-        self, store: Store, pieces: Pieces, ranges: list[Item], bands: int, rows: int, seed: int, fingerprint: str
-    ) -> None:
-        self.store, self.pieces, self.fingerprint = store, pieces, fingerprint
-        self.texts = open_first_copies(self.store, ranges, near=False)
-        self.banding, self.signer = (bands, rows), MinHasher(seed)
+    Memory holds the block's positions, their texts in some pieces and a segment of hashes.
+    """
+    first, stop = item["positions"]
+    found = open_first_copies(store, ranges, near=False).between(first, stop - 1)["position"].to_numpy()
+    signer = MinHasher(seed)
+    files = {kind: block_file(item, kind) for kind in ("signatures", "bands")}
 
-    def __call__(self, item: Item) -> Item:
-        """Commit one block's files; memory holds its positions, their texts in some pieces and a segment of hashes."""
-        first, stop = item["positions"]
-        found = self.texts.between(first, stop - 1)["position"].to_numpy()
+    def write(paths: dict[str, str]) -> None:
+        with (
+            pq.ParquetWriter(paths["signatures"], SIGNATURES, **UNCOMPRESSED) as signatures,
+            SortedWriter(paths["bands"], BANDS) as hashes,
+        ):
+            for position, texts in _texts_at(found, store, pieces):
+                signed = signer(texts)
+                low = pa.py_buffer(short_signatures(signed))
+                column = pa.Array.from_buffers(pa.binary(PERMUTATIONS), len(texts), [None, low])
+                signatures.write_table(pa.table([pa.array(position), column], schema=SIGNATURES))
+                hashes.add(band_hashes(signed, bands, rows).ravel(), np.repeat(position, bands))
+            signatures.add_key_value_metadata(files["signatures"].footer(fingerprint, len(found)))
+            hashes.finish(files["bands"].footer(fingerprint, len(found) * bands))
 
-        files = {kind: block_file(item, kind) for kind in ("signatures", "bands")}
+    store.commit_several({kind: file.path for kind, file in files.items()}, write)
+    return {"sentences": 0}
 
-        def write(paths: dict[str, str]) -> None:
-            with (
-                pq.ParquetWriter(paths["signatures"], SIGNATURES, **UNCOMPRESSED) as signatures,
-                SortedWriter(paths["bands"], BANDS) as bands,
-            ):
-                for position, texts in self._texts(found):
-                    signed = self.signer(texts)
-                    low = pa.py_buffer(short_signatures(signed))
-                    column = pa.Array.from_buffers(pa.binary(PERMUTATIONS), len(texts), [None, low])
-                    signatures.write_table(pa.table([pa.array(position), column], schema=SIGNATURES))
-                    bands.add(band_hashes(signed, *self.banding).ravel(), np.repeat(position, self.banding[0]))
-                signatures.add_key_value_metadata(files["signatures"].footer(self.fingerprint, len(found)))
-                bands.finish(files["bands"].footer(self.fingerprint, len(found) * self.banding[0]))
 
-        self.store.commit_several({kind: file.path for kind, file in files.items()}, write)
-        return {"sentences": 0}
+def _texts_at(found: Int64s, store: Store, pieces: Pieces) -> Iterator[tuple[Int64s, list[str]]]:
+    """Yield the texts at ascending positions, some at a time, each time preceded by their positions."""
+    firsts = pieces.first_positions()
 
-    def _texts(self, found: Int64s) -> Iterator[tuple[Int64s, list[str]]]:
-        firsts = self.pieces.first_positions()
+    def read(piece: int, here: slice) -> list[tuple[Int64s, pa.Table]]:
+        position = found[here]
+        with store.parquet(piece_file(piece, "sentences").path) as file:
+            return [(position[own], table) for own, table in take_rows(file, position - firsts[piece], ["text"])]
 
-        def read(piece: int, here: slice) -> list[tuple[Int64s, pa.Table]]:
-            position = found[here]
-            with self.store.parquet(piece_file(piece, "sentences").path) as file:
-                return [(position[own], table) for own, table in take_rows(file, position - firsts[piece], ["text"])]
-
-        for parts in side_by_side(lambda piece: read(*piece), self.pieces.split(found), LARGE_FILES_AT_ONCE):
-            for position, table in parts:
-                yield position, table["text"].to_pylist()
+    for parts in side_by_side(lambda piece: read(*piece), pieces.split(found), LARGE_FILES_AT_ONCE):
+        for position, table in parts:
+            yield position, table["text"].to_pylist()
 
 
 def find_pairs(item: Item, store: Store, blocks: list[Item]) -> Made:

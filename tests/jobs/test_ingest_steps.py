@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.ingest.deduplicate import HashRange, first_copies_step, open_first_copies
+from jobs.ingest.deduplicate import find_first_copies, first_copies_step, open_first_copies
 from jobs.ingest.read import open_pieces, read_step
 from jobs.ingest.write import corpus_tables_step, lengths
 from jobs.run_folder.stages import TOKENS
@@ -158,7 +158,7 @@ def test_what_all_pieces_have_of_a_range_is_read_side_by_side(tmp_path: Path) ->
     found = open_pieces(paired, [0] * 4)
     assert found.sentences.tolist() == [2, 2, 2, 2]
     copies = first_copies_step(found, None, paired)
-    for output, table in HashRange(**copies.args)(copies.items[0]).items():
+    for output, table in find_first_copies(copies.items[0], **copies.args).items():
         output.commit(paired, table, "f")
     args = {"store": Store(out), "fingerprint": "f", "names": ["a"], "ranges": list(copies.items), "near": False}
     args["highest_id"] = 30_521
