@@ -10,7 +10,7 @@ from jobs.ingest.deduplicate import first_copies_step, open_first_copies
 from jobs.ingest.job import IngestConfig
 from jobs.ingest.near_duplicates import near_duplicate_steps
 from jobs.ingest.read import open_pieces, read_step
-from jobs.ingest.write import corpus_tables_step, lengths
+from jobs.ingest.write import corpus_tables_step, lengths, open_kept_sentences
 from jobs.options.configs import CorpusConfig, part_of
 from jobs.run_folder.run import Run
 from jobs.stage.checks import check_sources
@@ -132,12 +132,13 @@ def ingest_steps(
     ranges, near = list(copies.items), config.near_dedup is not None
     if config.near_dedup is not None:
         yield near_duplicate_steps(found, ranges, config.near_dedup, config.seed, store, stage.fingerprint)
-    numbering = number(found, open_first_copies(store, ranges, near), len(sources), config.limit)
+    texts = open_first_copies(store, ranges, near)
+    numbering = number(found, texts, len(sources), config.limit)
     datasets = [source.dataset for source in sources]
-    writing = {**given, "names": datasets, "ranges": ranges, "near": near, "highest_id": highest_id}
+    kept = open_kept_sentences(found, texts, numbering, datasets, ranges)
     total = int(numbering.before[-1])
     size = settle_shard_size(config, stage, total)
-    yield [corpus_tables_step(found, numbering, size, writing)]
+    yield [corpus_tables_step(kept, numbering, size, highest_id, stage.fingerprint)]
     shards = -(-total // size)
     accounts = account(config.corpus, datasets, found, numbering, lengths(store, shards, len(sources)), near)
     stage.of_the_run = {"corpus": {"fingerprint": stage.fingerprint, "sentences": total}}

@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.engine.item import Item
-from jobs.ingest.deduplicate import distinct_file, open_first_copies
+from jobs.ingest.deduplicate import distinct_file
 from jobs.ingest.read import piece_file
 from jobs.run_folder.stages import TOKENS
 from jobs.stage.outputs import Output, TablePart, table_part
 from jobs.stage.step import Step
 from ops.arrays import Int64s
 from ops.corpus.corpus_tokens import kept_table, shard_name, write_kept
+from ops.corpus.exact_duplicates import FirstCopies
 from ops.corpus.kept_sentences import KeptSentences, shards_of
 from ops.corpus.numbering import Numbering, corpus_parts, reject_parts
 from ops.corpus.piece_counts import Pieces
@@ -27,14 +28,23 @@ SENTENCES_PER_ITEM = 200_000  # minimum number of sentences that one item writes
 LENGTHS = b"atlas.lengths"
 
 
-def corpus_tables_step(pieces: Pieces, numbering: Numbering, size: int, args: Item) -> Step:
+def open_kept_sentences(
+    pieces: Pieces, texts: FirstCopies, numbering: Numbering, datasets: list[str], ranges: list[Item]
+) -> KeptSentences:
+    """Open the kept sentences and the rejects of the pieces, and the continued documents of the ranges of hashes."""
+    kinds = ("sentences", "rejects")
+    files = {kind: [piece_file(i, kind).path for i in range(len(pieces.sources))] for kind in kinds}
+    files["documents"] = [distinct_file(item, "documents").path for item in ranges]
+    return KeptSentences(texts.store, pieces, datasets, texts, files, numbering.last)
+
+
+def corpus_tables_step(kept: KeptSentences, numbering: Numbering, size: int, highest_id: int, fingerprint: str) -> Step:
     """Return the step in which each item writes some shards of corpus/ and a part of rejects/."""
-    pairs = zip_longest(corpus_parts(numbering, size, SENTENCES_PER_ITEM), reject_parts(pieces, SENTENCES_PER_ITEM))
-    items = [{"corpus": corpus, "rejects": rejects} for corpus, rejects in pairs]
-    given = {**args, "pieces": pieces, "last": numbering.last, "size": size}
+    shards, rejects = corpus_parts(numbering, size, SENTENCES_PER_ITEM), reject_parts(kept.pieces, SENTENCES_PER_ITEM)
     return Step(
-        name="ingest: tables", items=items, outputs=lambda item: table_outputs(item, size), worker=TableWriter,
-        args=given, unit="parts",
+        name="ingest: tables", outputs=lambda item: table_outputs(item, size), worker=TableWriter, unit="parts",
+        items=[{"corpus": corpus, "rejects": rejected} for corpus, rejected in zip_longest(shards, rejects)],
+        args={"kept": kept, "size": size, "highest_id": highest_id, "fingerprint": fingerprint},
     )  # fmt: skip
 
 
@@ -57,25 +67,9 @@ def tokens_file(shard: int) -> Output:
 class TableWriter:
     """Writes shards of corpus/ with their tokens, and parts of rejects/, from the partial files of the pieces."""
 
-    def __init__(
-        self,
-        store: Store,
-        pieces: Pieces,
-        names: list[str],
-        ranges: list[Item],
-        last: tuple[int, int] | None,
-        size: int,
-        near: bool,
-        highest_id: int,
-        fingerprint: str,
-    ) -> None:
-        self.store, self.datasets, self.size, self.fingerprint = store, names, size, fingerprint
-        self.highest_id = highest_id
-        numbers, kinds = range(len(pieces.sources)), ("sentences", "rejects")
-        files = {kind: [piece_file(i, kind).path for i in numbers] for kind in kinds}
-        files["documents"] = [distinct_file(item, "documents").path for item in ranges]
-        self.kept = KeptSentences(store, pieces, names, open_first_copies(store, ranges, near), files, last)
-        self.layout = schema("corpus", pieces.all_keys())
+    def __init__(self, kept: KeptSentences, size: int, highest_id: int, fingerprint: str) -> None:
+        self.kept, self.size, self.highest_id, self.fingerprint = kept, size, highest_id, fingerprint
+        self.layout = schema("corpus", kept.pieces.all_keys())
 
     def __call__(self, item: Item) -> Item:
         """Write the parts of rejects/ and corpus/ of one item, with their tokens."""
@@ -92,10 +86,10 @@ class TableWriter:
         part, shard = own
         n_tokens, cut = shard["n_tokens"].to_numpy(), shard["cut"].to_numpy()
         counts = [
-            np.bincount(shard["source"].to_numpy(), weights=weights, minlength=len(self.datasets)).astype(int).tolist()
+            np.bincount(shard["source"].to_numpy(), weights, len(self.kept.datasets)).astype(int).tolist()
             for weights in (n_tokens, cut > 0, cut)
         ]
-        tokens_file(part).commit(self.store, kept_table(shard, self.highest_id), self.fingerprint)
+        tokens_file(part).commit(self.kept.store, kept_table(shard, self.highest_id), self.fingerprint)
         named, limit = shard.select(self.layout.names), group_rows("corpus")
         batches = (named.slice(at, limit) for at in range(0, shard.num_rows, limit))
         extra = {LENGTHS: json.dumps(counts).encode()}
@@ -105,7 +99,7 @@ class TableWriter:
         self, output: TablePart, rows: int, batches: Iterator[pa.Table], extra: dict[bytes, bytes], layout: pa.Schema
     ) -> None:
         extra = {**output.footer(self.fingerprint, rows), **extra}
-        written = write_part(self.store, output.table, output.part, layout, batches, self.fingerprint, extra)
+        written = write_part(self.kept.store, output.table, output.part, layout, batches, self.fingerprint, extra)
         if written != rows:
             raise RuntimeError(f"ingest: {output.path} got {written} rows, expected {rows}")
 

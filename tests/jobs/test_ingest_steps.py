@@ -10,7 +10,7 @@ import pytest
 
 from jobs.ingest.deduplicate import find_first_copies, first_copies_step, open_first_copies
 from jobs.ingest.read import open_pieces, read_step
-from jobs.ingest.write import corpus_tables_step, lengths
+from jobs.ingest.write import corpus_tables_step, lengths, open_kept_sentences
 from jobs.run_folder.stages import TOKENS
 from ops.corpus.accounts import account
 from ops.corpus.numbering import number
@@ -88,9 +88,10 @@ def test_every_cut_gives_the_plain_result(
         assert (len(copies.items) > 3) == (partition == 17)
         do_in_reverse(copies, out)
         ranges = list(copies.items)
-        numbering = number(found, open_first_copies(store, ranges, near=False), 2, limit)
-        writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": False, "highest_id": 30_521}
-        tables = corpus_tables_step(found, numbering, 7, writing)
+        texts = open_first_copies(store, ranges, near=False)
+        numbering = number(found, texts, 2, limit)
+        kept = open_kept_sentences(found, texts, numbering, ["a", "b"], ranges)
+        tables = corpus_tables_step(kept, numbering, 7, 30_521, "f")
         assert (len(tables.items) > 2) == (together == 11)
         do_in_reverse(tables, out)
         total = int(numbering.before[-1])
@@ -129,9 +130,10 @@ def test_a_file_that_is_cut_gives_the_tables_of_the_whole_file(tmp_path: Path, s
         copies = first_copies_step(read, seed if limit else None, store)
         do_in_reverse(copies, store.uri)
         ranges = list(copies.items)
-        numbering = number(read, open_first_copies(store, ranges, near=False), 1, limit)
-        writing = {**args, "names": ["a"], "ranges": ranges, "near": False, "highest_id": 30_521}
-        do_in_reverse(corpus_tables_step(read, numbering, 7, writing), store.uri)
+        texts = open_first_copies(store, ranges, near=False)
+        numbering = number(read, texts, 1, limit)
+        kept = open_kept_sentences(read, texts, numbering, ["a"], ranges)
+        do_in_reverse(corpus_tables_step(kept, numbering, 7, 30_521, "f"), store.uri)
         shards = len(store.files("corpus"))
         accounts = account(["a"], ["a"], read, numbering, lengths(store, shards, 1), near=False)
         tables = {
@@ -160,9 +162,10 @@ def test_what_all_pieces_have_of_a_range_is_read_side_by_side(tmp_path: Path) ->
     copies = first_copies_step(found, None, paired)
     for output, table in find_first_copies(copies.items[0], **copies.args).items():
         output.commit(paired, table, "f")
-    args = {"store": Store(out), "fingerprint": "f", "names": ["a"], "ranges": list(copies.items), "near": False}
-    args["highest_id"] = 30_521
-    numbering = number(found, open_first_copies(Store(out), list(copies.items), near=False), 1, None)
+    ranges = list(copies.items)
+    texts = open_first_copies(Store(out), ranges, near=False)
+    numbering = number(found, texts, 1, None)
     assert numbering.distinct.tolist() == [5]
-    do_in_reverse(corpus_tables_step(found, numbering, 3, args), out)
+    kept = open_kept_sentences(found, texts, numbering, ["a"], ranges)
+    do_in_reverse(corpus_tables_step(kept, numbering, 3, 30_521, "f"), out)
     assert lengths(paired, 2, 1)[1:].tolist() == [[0], [0]]

@@ -13,7 +13,7 @@ from jobs.ingest.deduplicate import NEAR_DUPLICATES, first_copies_step, open_fir
 from jobs.ingest.job import IngestConfig
 from jobs.ingest.near_duplicates import near_duplicate_steps
 from jobs.ingest.read import open_pieces, read_step
-from jobs.ingest.write import corpus_tables_step
+from jobs.ingest.write import corpus_tables_step, open_kept_sentences
 from ops.corpus.minhash import fold
 from ops.corpus.numbering import number
 from ops.errors import InputError
@@ -102,8 +102,8 @@ def taken(folder: Path, out: str, limit: int | None, threshold: float, small: bo
     texts = open_first_copies(store, ranges, near=True)
     numbering = number(found, texts, 2, limit)
     assert texts.total() == numbering.distinct.sum()
-    writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": True, "highest_id": 30_521}
-    do_in_reverse(corpus_tables_step(found, numbering, 7, writing), out)
+    kept = open_kept_sentences(found, texts, numbering, ["a", "b"], ranges)
+    do_in_reverse(corpus_tables_step(kept, numbering, 7, 30_521, "f"), out)
     written = [row for name in store.files("corpus") for row in pq.read_table(f"{out}/corpus/{name}").to_pylist()]
     assert [row["sent_id"] for row in written] == list(range(int(numbering.kept.sum())))
     return written, numbering.near.tolist()
