@@ -1,9 +1,7 @@
 """Tables that are read many times, a few rows at a time, so that their footers are read once and kept in memory."""
 
-from dataclasses import dataclass
-from functools import partial
 from threading import Lock
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,28 +13,13 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
 
-@dataclass(frozen=True)
-class KeyIndex:
-    """The first and the last key of each row group of a file that is sorted by a key, `[groups]` each."""
-
-    fragment: ds.ParquetFileFragment
-    first: Int64s
-    last: Int64s
-
-    @classmethod
-    def of(cls, fragment: ds.ParquetFileFragment, key: str) -> Self:
-        """Read a file's footer; a row group without rows has no keys."""
-        ends = [group.statistics.get(key, {"min": 1, "max": 0}) for group in fragment.row_groups]
-        return cls(fragment, *np.array([(end["min"], end["max"]) for end in ends], np.int64).reshape(-1, 2).T)
-
-
 class OpenTables:
     """A run's tables, kept open for readers in several threads."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self._sets: dict[str, ds.Dataset] = {}
-        self._indices: dict[str, list[KeyIndex]] = {}
+        self._indices: dict[str, list[tuple[ds.ParquetFileFragment, Int64s]]] = {}
         self._lock = Lock()
 
     def dataset(self, table: str) -> ds.Dataset:
@@ -63,18 +46,24 @@ class OpenTables:
         """
         wanted, found = np.array(sorted(keys), np.int64), self.dataset(table)
         parts = []
-        for file in self._index(table, key, found):
+        for fragment, (first, last) in self._index(table, key, found):
             # A group may contain wanted keys if more of them are at most its last key than are below its first key.
-            until, before = np.searchsorted(wanted, file.last, "right"), np.searchsorted(wanted, file.first)
-            groups = np.flatnonzero(until > before)
+            groups = np.flatnonzero(np.searchsorted(wanted, last, "right") > np.searchsorted(wanted, first))
             if len(groups):
-                parts.append(file.fragment.subset(row_group_ids=groups.tolist()))
+                parts.append(fragment.subset(row_group_ids=groups.tolist()))
         some = ds.FileSystemDataset(parts, found.schema, found.format, found.filesystem)
         rows: list[dict[str, Any]] = some.to_table(columns, pc.field(key).isin(pa.array(wanted))).to_pylist()
         return rows
 
-    def _index(self, table: str, key: str, opened: ds.Dataset) -> list[KeyIndex]:
+    def _index(self, table: str, key: str, opened: ds.Dataset) -> list[tuple[ds.ParquetFileFragment, Int64s]]:
+        """Return each file with the first and the last keys of its row groups, `[2, groups]`."""
+
+        def keys(fragment: ds.ParquetFileFragment) -> tuple[ds.ParquetFileFragment, Int64s]:
+            # A row group without rows has no keys.
+            ends = [group.statistics.get(key, {"min": 1, "max": 0}) for group in fragment.row_groups]
+            return fragment, np.array([[end[which] for end in ends] for which in ("min", "max")], np.int64)
+
         with self._lock:
             if table not in self._indices:
-                self._indices[table] = list(side_by_side(partial(KeyIndex.of, key=key), opened.get_fragments()))
+                self._indices[table] = list(side_by_side(keys, opened.get_fragments()))
             return self._indices[table]
