@@ -9,8 +9,7 @@ from ops.sources.file_names import suffix
 from ops.sources.lines import BOM, BrokenStream, decode_line, read_head, read_lines
 from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, Row, is_valid, printable, require_columns, to_row, values_of
 from ops.sources.source import Part, Reading, SourceFile
-from ops.sources.source_format import Rows
-from ops.sources.text_format import TextFormat
+from ops.sources.source_format import Rows, TextFormat
 
 # The characters that may separate cells, the most usual one first.
 _DELIMITERS = ",;\t|"

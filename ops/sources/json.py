@@ -9,8 +9,7 @@ from ops.sources.chat import text_or_chat, text_rows
 from ops.sources.lines import BrokenStream, decode_line, read_lines, read_text
 from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, Row, printable, require_columns, scalar_text
 from ops.sources.source import SourceFile
-from ops.sources.source_format import Rows
-from ops.sources.text_format import TextFormat
+from ops.sources.source_format import Rows, TextFormat
 
 # After this many objects without it, the text column counts as missing; keys with null values are often omitted.
 _OBJECTS_WITHOUT_TEXT = 100

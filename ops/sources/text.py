@@ -6,8 +6,7 @@ from itertools import pairwise
 from ops.sources.lines import BrokenStream, decode_line, read_head, read_lines, read_text
 from ops.sources.rows import to_row
 from ops.sources.source import Part, Reading, Source, SourceFile
-from ops.sources.source_format import Rows
-from ops.sources.text_format import TextFormat
+from ops.sources.source_format import Rows, TextFormat
 
 FILES = 20  # from this number of files on, a file is the document of its paragraphs
 BLOCK = 40  # paragraphs of a document where there are fewer files

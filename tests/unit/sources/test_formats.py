@@ -15,9 +15,9 @@ from ops.sources.pieces import (
     read_piece,
     source_fingerprint,
 )
+from ops.sources.source_format import TextFormat
 from ops.sources.spec import parse_source
 from ops.sources.text import read_txt
-from ops.sources.text_format import TextFormat
 
 
 def test_a_new_format_needs_nothing_but_its_record_and_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ from ops.sources import source_format
 from ops.sources.pieces import check_source, named_apart, piece_extent, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
 from ops.sources.source import Piece
+from ops.sources.source_format import line_ranges
 from ops.sources.spec import parse_source
-from ops.sources.text_format import line_ranges
 from tests.unit.sources.files import pieces_of, write
 
 NAMES = [
