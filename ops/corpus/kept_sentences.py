@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ops.arrays import Int64s
+from ops.arrays import Int64s, places_among
+from ops.corpus.corpus_tokens import TOKEN_COLUMNS
 from ops.corpus.exact_duplicates import FirstCopies
-from ops.corpus.numbering import corpus_rows, sentences_before
+from ops.corpus.meta import meta_structs
 from ops.corpus.piece_counts import Pieces
 from ops.sampling import in_sample
+from ops.schema import schema
 from ops.storage.range_file import group_starts, read_each_between, read_groups, take_rows
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
@@ -87,9 +90,9 @@ class KeptSentences:
             with self.store.parquet(self.files["sentences"][piece]) as file:
                 earlier = self._earlier(file, piece, place)
                 for own, table in take_rows(file, place):
-                    before = sentences_before(table["run"].to_numpy() + self.pieces.first_runs()[piece], *earlier)
+                    before = _sentences_before(table["run"].to_numpy() + self.pieces.first_runs()[piece], *earlier)
                     first = run["ids"][0] + here.start + own.start
-                    named = corpus_rows(table, self.datasets[source], first, before, count[own], keys)
+                    named = _corpus_rows(table, self.datasets[source], first, before, count[own], keys)
                     found.append(named.append_column("source", pa.array([source] * len(named), pa.int64())))
             return found
 
@@ -114,3 +117,47 @@ def shards_of(run: Run, size: int) -> list[tuple[int, int]]:
     """Return the index of each shard of a block of ids, and the shard's number of sentences."""
     first, stop = run["ids"]
     return [(start // size, min(size, stop - start)) for start in range(first, stop, size)]
+
+
+def _sentences_before(run: Int64s, known: Int64s, before: Int64s) -> Int64s:
+    """Return for each of these document blocks the number of the document's sentences before it, `[runs]`.
+
+    Args:
+        run: indices of document blocks, `[runs]`.
+        known: the ascending indices of the blocks that continue a document.
+        before: the number of the document's sentences before each block in `known`.
+    """
+    place, is_known = places_among(known, run)
+    found = np.zeros(len(run), np.int64)
+    found[is_known] = before[place]
+    return found
+
+
+def _corpus_rows(
+    table: pa.Table, dataset: str, sent_id: int, before: Int64s, copies: Int64s, keys: list[str]
+) -> pa.Table:
+    """Return sentences of a piece with the columns of corpus/, followed by `TOKEN_COLUMNS`.
+
+    Args:
+        table: some of the piece's sentences, in their order.
+        dataset: the name of the source's dataset.
+        sent_id: the id of the first sentence; the other ids follow consecutively.
+        before: number of the document's sentences before each sentence's document block, `[sentences]`.
+        copies: how often each sentence occurs, `[sentences]`.
+        keys: the metadata keys of all sources.
+    """
+    columns = {
+        "sent_id": pa.array(np.arange(sent_id, sent_id + table.num_rows)),
+        "text": table["text"],
+        "dataset": pa.repeat(dataset, table.num_rows),
+        "doc_id": table["doc_id"],
+        "meta": meta_structs(table["meta"], keys) if keys else None,
+        "sent_in_doc": pc.add(table["place"], pa.array(before, pa.int32())),
+        "n_tokens": table["n_tokens"],
+        "n_copies": pa.array(copies, pa.int32()),
+    }
+    found = schema("corpus", keys)
+    named = pa.table({n: columns[n] for n in found.names}).cast(found)
+    for name in TOKEN_COLUMNS.names:
+        named = named.append_column(name, table[name])
+    return named

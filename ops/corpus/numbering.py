@@ -6,16 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from ops.arrays import Int64s, UInt64s, places_among
-from ops.corpus.corpus_tokens import TOKEN_COLUMNS
+from ops.arrays import Int64s, UInt64s
 from ops.corpus.exact_duplicates import FirstCopies
-from ops.corpus.meta import meta_structs
 from ops.corpus.piece_counts import Pieces
 from ops.sampling import in_sample, sample_cutoff
-from ops.schema import schema
 
 UNIT = 1 << 16  # number of positions in a block whose kept sentences are counted together
 
@@ -99,47 +94,3 @@ def reject_parts(pieces: Pieces, together: int) -> Iterator[dict[str, Any]]:
     cuts = [0, *(np.flatnonzero(np.diff(place)) + 1).tolist(), len(place)]
     for part, (first, stop) in enumerate(pairwise(cuts)):
         yield {"part": part, "pieces": [first, stop], "rows": int(pieces.rejects[first:stop].sum())}
-
-
-def sentences_before(run: Int64s, known: Int64s, before: Int64s) -> Int64s:
-    """Return for each of these document blocks the number of the document's sentences before it, `[runs]`.
-
-    Args:
-        run: indices of document blocks, `[runs]`.
-        known: the ascending indices of the blocks that continue a document.
-        before: the number of the document's sentences before each block in `known`.
-    """
-    place, is_known = places_among(known, run)
-    found = np.zeros(len(run), np.int64)
-    found[is_known] = before[place]
-    return found
-
-
-def corpus_rows(
-    table: pa.Table, dataset: str, sent_id: int, before: Int64s, copies: Int64s, keys: list[str]
-) -> pa.Table:
-    """Return sentences of a piece with the columns of corpus/, followed by `TOKEN_COLUMNS`.
-
-    Args:
-        table: some of the piece's sentences, in their order.
-        dataset: the name of the source's dataset.
-        sent_id: the id of the first sentence; the other ids follow consecutively.
-        before: number of the document's sentences before each sentence's document block, `[sentences]`.
-        copies: how often each sentence occurs, `[sentences]`.
-        keys: the metadata keys of all sources.
-    """
-    columns = {
-        "sent_id": pa.array(np.arange(sent_id, sent_id + table.num_rows)),
-        "text": table["text"],
-        "dataset": pa.array([dataset] * table.num_rows, pa.string()),
-        "doc_id": table["doc_id"],
-        "meta": meta_structs(table["meta"], keys) if keys else None,
-        "sent_in_doc": pc.add(table["place"], pa.array(before, pa.int32())),
-        "n_tokens": table["n_tokens"],
-        "n_copies": pa.array(copies, pa.int32()),
-    }
-    found = schema("corpus", keys)
-    named = pa.table({n: columns[n] for n in found.names}).cast(found)
-    for name in TOKEN_COLUMNS.names:
-        named = named.append_column(name, table[name])
-    return named
