@@ -1,6 +1,7 @@
 """The first step of `ingest`, which reads pieces of sources into partial files of sentences, rejects and hashes."""
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -59,8 +60,8 @@ class PieceReader:
         sentence_filter = SentenceFilter(self.tokenizer, self.splitter)
         rows = read_piece(Piece(**item["piece"]), self.options["text_column"], self.options["on_error"])
         number, growth = item["number"], Growth(item["piece"]["file"])
-        reasons: dict[str, int] = {}
-        count = {"sentences": 0, "rejects": 0, "documents": 0}
+        reasons: Counter[str] = Counter()
+        count = Counter(sentences=0, rejects=0, documents=0)
 
         def write_all(paths: dict[str, str]) -> None:
             with (
@@ -72,18 +73,16 @@ class PieceReader:
                 for block in sentence_filter.blocks(rows):
                     check_keys(sentence_filter.keys, item["piece"]["file"])
                     positions = np.arange(len(block.hashes)) + count["sentences"]
-                    texts.add(block.hashes[:, 0], block.hashes[:, 1], positions)
+                    texts.add(*block.hashes.T, positions)
                     run = np.arange(len(block.documents)) + count["documents"]
-                    documents.add(block.documents[:, 0], block.documents[:, 1], run, block.lengths)
+                    documents.add(*block.documents.T, run, block.lengths)
                     if block.sentences.num_rows:
                         sentences.write_table(block.sentences)
                     if block.rejects.num_rows:
                         rejects.write_table(block.rejects)
-                    for reason in block.rejects["reason"].to_pylist():
-                        reasons[reason] = reasons.get(reason, 0) + 1
-                    count["sentences"] += block.sentences.num_rows
-                    count["rejects"] += block.rejects.num_rows
-                    count["documents"] += len(block.documents)
+                    reasons.update(block.rejects["reason"].to_pylist())
+                    own = {"sentences": block.sentences.num_rows, "rejects": block.rejects.num_rows}
+                    count.update(own, documents=len(block.documents))
                     growth.check(sentence_filter.rows, sentence_filter.characters, count["sentences"])
                 seen = {"reasons": dict(sorted(reasons.items())), "keys": sorted(sentence_filter.keys)}
                 counts = {**count, "rows": sentence_filter.rows, **seen}
