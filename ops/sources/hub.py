@@ -187,10 +187,9 @@ def check_columns(spec: HubSpec, columns: dict[str, pa.DataType], text_column: s
 def preset_batch(table: pa.Table, features: Features | None, preset: Preset) -> pa.RecordBatch:
     """Return the columns `text`, `doc_id` and metadata that a preset makes from a table's columns."""
     columns = {"text": table[preset.text].combine_chunks()}
-    if preset.doc_id is not None:
-        columns["doc_id"] = pa.array(_preset_values(table, features, preset.doc_id), pa.string())
-    for key, column in preset.meta.items():
-        columns[key] = pa.array(_preset_values(table, features, column), pa.string())
+    for key, column in {"doc_id": preset.doc_id, **preset.meta}.items():
+        if column is not None:
+            columns[key] = pa.array(_preset_values(table, features, column), pa.string())
     return pa.RecordBatch.from_pydict(columns)
 
 

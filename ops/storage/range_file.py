@@ -123,7 +123,7 @@ def read_groups_of_each(store: Store, names: Iterable[str], columns: list[str] |
 def group_starts(file: pq.ParquetFile) -> Int64s:
     """Return the index of the first row of each row group, followed by the number of rows, `[groups + 1]`."""
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+    return np.cumsum([0, *sizes], dtype=np.int64)
 
 
 def take_rows(file: pq.ParquetFile, rows: Int64s, columns: list[str] | None = None) -> Iterator[tuple[slice, pa.Table]]:
