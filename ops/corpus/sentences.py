@@ -4,7 +4,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,8 @@ MOST_CHARACTERS = 1 << 22  # maximum of a row; splitting a longer row takes unbo
 _RUN = re.compile(r"([!@#$%^&*()_+\-=\[\]{};:?,.])\1+")
 _BLOCK = 2_048  # sentences
 _BLOCK_CHARACTERS = 1 << 23  # limits a block even if its rows have 10 MB
+
+Splitter = SentenceSplitter | TokenWindows
 
 # `run` is the index within a piece of a block of consecutive rows of one document; `place` is the index of a sentence
 # within this block.
@@ -57,13 +59,6 @@ class Block(NamedTuple):
     hashes: UInt64s
     documents: UInt64s
     lengths: Int64s
-
-
-class Splitter(Protocol):
-    """Cuts a row's text into sentences."""
-
-    def split(self, text: str) -> list[str]:
-        """Return the raw sentences in order."""
 
 
 class _Sentence(NamedTuple):
