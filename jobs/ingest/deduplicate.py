@@ -11,7 +11,7 @@ from jobs.stage.outputs import Output, partial_file
 from jobs.stage.step import Made, Step
 from ops.arrays import Arrays, Int64s
 from ops.corpus.exact_duplicates import FirstCopies, earlier_sentences, first_copies, hash_range
-from ops.corpus.piece_counts import Pieces
+from ops.corpus.numbering import Pieces
 from ops.sampling import LIMIT, priorities
 from ops.storage.range_file import read_each_between, write_numbers
 from ops.storage.store import Store

@@ -16,7 +16,7 @@ from ops.arrays import Int64s, UInt8s, places_among
 from ops.corpus.exact_duplicates import hash_range
 from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, banding, short_signatures
 from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, similar_groups, similar_pairs
-from ops.corpus.piece_counts import Pieces
+from ops.corpus.numbering import Pieces
 from ops.shards import spans
 from ops.storage.range_file import GROUP_ROWS, SortedWriter, read_each_between, take_rows, write_numbers
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side

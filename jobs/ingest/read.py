@@ -14,7 +14,7 @@ from jobs.stage.outputs import Output
 from jobs.stage.step import Step
 from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES
 from ops.corpus.meta import check_keys
-from ops.corpus.piece_counts import COUNTS, Pieces
+from ops.corpus.numbering import COUNTS, Pieces
 from ops.corpus.sentences import REJECTS, SENTENCES, SentenceFilter, make_splitter
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer

@@ -17,8 +17,7 @@ from ops.arrays import Int64s
 from ops.corpus.corpus_tokens import kept_table, shard_name, write_kept
 from ops.corpus.exact_duplicates import FirstCopies
 from ops.corpus.kept_sentences import KeptSentences, shards_of
-from ops.corpus.numbering import Numbering, corpus_parts, reject_parts
-from ops.corpus.piece_counts import Pieces
+from ops.corpus.numbering import Numbering, Pieces, corpus_parts, reject_parts
 from ops.schema import group_rows, schema
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ops.arrays import Int64s
-from ops.corpus.numbering import Numbering
-from ops.corpus.piece_counts import Pieces
+from ops.corpus.numbering import Numbering, Pieces
 from ops.errors import InputError, counted, visible
 
 MOST_UNREAD = 0.05  # share of a source's tokens beyond the model's limit above which a line warns

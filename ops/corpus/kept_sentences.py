@@ -12,7 +12,7 @@ from ops.arrays import Int64s, places_among
 from ops.corpus.corpus_tokens import TOKEN_COLUMNS
 from ops.corpus.exact_duplicates import FirstCopies
 from ops.corpus.meta import meta_structs
-from ops.corpus.piece_counts import Pieces
+from ops.corpus.numbering import Pieces
 from ops.sampling import in_sample
 from ops.schema import schema
 from ops.storage.range_file import group_starts, read_each_between, read_groups, take_rows

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ops.corpus.accounts import check_found
 from ops.corpus.meta import check_keys
-from ops.corpus.piece_counts import Pieces
+from ops.corpus.numbering import Pieces
 from ops.corpus.sentences import SentenceFilter, Splitter
 from ops.estimate.timed_batches import Sentences, spread
 from ops.model.tokenizer import Tokenizer
