@@ -125,8 +125,7 @@ class SentenceFilter:
         if len(row.text) > MOST_CHARACTERS:
             yield _Sentence(row.text[:REJECT_CHARACTERS], row.doc_id, {}, "too_long")
             return
-        if not row.meta.keys() <= self.keys:
-            self.keys |= row.meta.keys()
+        self.keys.update(row.meta)
         whole = clean(row.text, self.splitter) if isinstance(self.splitter, TokenWindows) else row.text
         texts = [clean(piece, self.splitter) for piece in (self.splitter.split(whole) if self.splitter else [whole])]
         for text in texts or [""]:
