@@ -28,8 +28,8 @@ def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> s
 
     1. Special: padding and reserved rows (`[PAD]`, `[unused7]`, and None, a row that the tokenizer never uses).
     2. Tags: the tokenizer's other special tokens (`[CLS]`, `[SEP]`, `[MASK]`, `[UNK]`).
-    3. Subwords: pieces marked as the inside of a word (`##`).
-    4. Symbols: pieces without letters and digits, and single letters of a script other than Latin.
+    3. Subwords: pieces marked as the inside of a word (`##`), or whose bytes are not complete characters.
+    4. Symbols: pieces without letters and decimal digits, and single letters of a script other than Latin.
     5. Numbers: pieces that contain a decimal digit.
     6. Subwords: pieces not marked as following a space, in a vocabulary with such marks (`Ġ`, `▁`).
     7. Words: all other pieces.
