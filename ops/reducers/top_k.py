@@ -3,14 +3,36 @@
 An activation and its sentence are encoded as one sortable integer, the key, so that the order of winners has no ties.
 """
 
+from typing import NamedTuple
+
+import numpy as np
 import torch
 
-from ops.reducers.compiled_top_k import Slots, cut, select_keys, slots, take_in, take_in_keys
+from ops.arrays import Float32s, Int32s, Int64s
+from ops.compiled import compiled
 
 MAX_IDS = 1 << 32
-EMPTY = torch.iinfo(torch.int64).min  # the key of a slot without a pair: below every key
+EMPTY = np.iinfo(np.int64).min  # the key of a slot without a pair: below every key
 _CELLS = 1 << 26  # keys that are sorted together: about 2 GB including the extra memory for sorting
 _ROWS = 2_048  # sentences that are queued in one step, which needs extra memory of 17 times the size of their values
+
+
+class Slots(NamedTuple):
+    """The state of a `TopK` in CPU memory, which compiled code changes in place.
+
+    Attributes:
+        keys: the keys, `[neurons, slots]` int64. A neuron's first `in_order` slots contain keys in descending order.
+            The slots from there to `filled` contain newer keys in any order. The remaining slots contain `EMPTY`.
+        filled, in_order: those numbers of slots of each neuron, `[neurons]` int64.
+        bound: the bound of each neuron, `[neurons]` float32; values below it are ignored.
+        k: number of keys that remain after a neuron's keys are cut.
+    """
+
+    keys: Int64s
+    filled: Int64s
+    in_order: Int64s
+    bound: Float32s
+    k: int
 
 
 class TopK:
@@ -42,7 +64,7 @@ class TopK:
         """The state for compiled code; None if compiled code cannot access it."""
         if self.keys.device.type != "cpu" or not self.keys.is_contiguous():
             return None
-        return slots(self.keys.numpy(), self.filled.numpy(), self.sorted.numpy(), self.bound.numpy(), self.k)
+        return Slots(self.keys.numpy(), self.filled.numpy(), self.sorted.numpy(), self.bound.numpy(), self.k)
 
     def update(self, values: torch.Tensor, ids: torch.Tensor) -> None:
         """Add some sentences.
@@ -60,7 +82,7 @@ class TopK:
             raise ValueError(f"sentence ids are outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
         if state := self._compiled:
             own = values.contiguous()
-            take_in(state, own.numpy(), own.view(torch.int32).numpy(), ids.contiguous().numpy())
+            _take_in(state, own.numpy(), own.view(torch.int32).numpy(), ids.contiguous().numpy())
             return
         step = self.room - self.k
         for start in range(0, len(ids), step):
@@ -81,7 +103,7 @@ class TopK:
     def merge_keys(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
         """Add keys that other reducers kept: `keys` int64 `[pairs]`, `neuron` int64 `[pairs]` ascending."""
         if state := self._compiled:
-            take_in_keys(state, neuron.contiguous().numpy(), keys.contiguous().numpy())
+            _take_in_keys(state, neuron.contiguous().numpy(), keys.contiguous().numpy())
             return
         while len(neuron):
             counts = torch.bincount(neuron, minlength=len(self.filled))
@@ -115,7 +137,7 @@ class TopK:
     def _compact(self, neurons: torch.Tensor, most: int | None = None) -> None:
         """Sort and cut the keys of these neurons, each of which has at most `most` keys (None: any number)."""
         if state := self._compiled:
-            cut(state, neurons.numpy())
+            _cut_all(state, neurons.numpy())
             return
         most = max(self.room if most is None else most, self.k)
         for rows in torch.split(neurons, min(max(_CELLS // most, 1), 1024)):
@@ -223,20 +245,12 @@ def keys_of_span(keys: torch.Tensor, lowest: torch.Tensor, first: int, stop: int
     """Return the keys of the sentences from `first` to `stop` - 1, and the number of these keys of each neuron.
 
     Args:
-        keys: the keys, `[neurons, slots]` int64, on a CPU.
+        keys: the keys, `[neurons, slots]` int64.
         lowest: the lowest key that counts for each neuron, `[neurons]`, above `EMPTY`.
         first, stop: the range of sentence ids.
     """
-    found, counts = select_keys(keys.numpy(), lowest.numpy(), first, stop)
-    return torch.from_numpy(found), torch.from_numpy(counts)
-
-
-def keys_of_span_on_any_device(
-    keys: torch.Tensor, lowest: torch.Tensor, first: int, stop: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the same as `keys_of_span`, computed on the keys' device."""
-    _, ids = decode_keys(keys)
-    here = (keys >= lowest[:, None]) & (ids >= first) & (ids < stop)
+    place = keys & (MAX_IDS - 1)  # descends as ids ascend
+    here = (place > MAX_IDS - 1 - stop) & (place <= MAX_IDS - 1 - first) & (keys >= lowest[:, None])
     return keys[here], here.sum(1)
 
 
@@ -248,3 +262,75 @@ def _place_in_neuron(neuron: torch.Tensor, counts: torch.Tensor) -> torch.Tensor
         counts: the number of pairs of each neuron, `[neurons]`.
     """
     return torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]
+
+
+@compiled
+def _take_in(state: Slots, values: Float32s, bits: Int32s, ids: Int64s) -> None:
+    """Append the keys of the values that reach their neuron's bound; a neuron whose slots are full is cut first.
+
+    Args:
+        state: the state of the reducer.
+        values: activations, `[sentences, neurons]` float32.
+        bits: the memory of `values`, viewed as int32.
+        ids: the ids of the sentences, `[sentences]` int64.
+    """
+    for neuron in range(len(state.filled)):
+        bound = state.bound[neuron]
+        for i in range(len(ids)):
+            if values[i, neuron] >= bound:
+                if state.filled[neuron] == state.keys.shape[1]:
+                    _cut(state, neuron)
+                    bound = state.bound[neuron]
+                    if values[i, neuron] < bound:
+                        continue
+                own = np.int64(bits[i, neuron])
+                if own == -2147483648:  # -0.0 counts as 0.0
+                    own = np.int64(0)
+                ordered = own ^ ((own >> 31) & 0x7FFFFFFF)
+                state.keys[neuron, state.filled[neuron]] = (ordered << 32) | (MAX_IDS - 1 - ids[i])
+                state.filled[neuron] += 1
+
+
+@compiled
+def _take_in_keys(state: Slots, neurons: Int64s, keys: Int64s) -> None:
+    """Append keys `[pairs]` to their neurons `[pairs]`, except keys that `k` better keys are known to beat."""
+    for i in range(len(keys)):
+        neuron = neurons[i]
+        if state.in_order[neuron] == state.k and keys[i] < state.keys[neuron, state.k - 1]:
+            continue
+        if state.filled[neuron] == state.keys.shape[1]:
+            _cut(state, neuron)
+        state.keys[neuron, state.filled[neuron]] = keys[i]
+        state.filled[neuron] += 1
+
+
+@compiled
+def _cut_all(state: Slots, neurons: Int64s) -> None:
+    for neuron in neurons:
+        _cut(state, neuron)
+
+
+@compiled
+def _cut(state: Slots, neuron: int) -> None:
+    """Cut a neuron to its highest `k` distinct keys, in order, and raise its bound to the k-th value."""
+    keys, best = state.keys[neuron], np.empty(state.k, np.int64)
+    in_order, filled = state.in_order[neuron], state.filled[neuron]
+    since = np.sort(keys[in_order:filled])
+    one, other, count = 0, len(since) - 1, 0
+    while count < state.k and (one < in_order or other >= 0):
+        if other < 0 or (one < in_order and keys[one] >= since[other]):
+            key = keys[one]
+            one += 1
+        else:
+            key = since[other]
+            other -= 1
+        if count == 0 or best[count - 1] != key:
+            best[count] = key
+            count += 1
+    keys[:count] = best[:count]
+    keys[count:filled] = EMPTY
+    state.filled[neuron] = state.in_order[neuron] = count
+    if count == state.k:
+        ordered = best[count - 1] >> 32
+        value = np.int32(ordered ^ ((ordered >> 31) & 0x7FFFFFFF)).view(np.float32)
+        state.bound[neuron] = max(state.bound[neuron], value)

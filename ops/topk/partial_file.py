@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, issparse
 
 from ops.arrays import Arrays, Float32s, Int64s, Integers
 from ops.reducers.moments import Moments
-from ops.reducers.top_k import EMPTY, MAX_IDS, decode_keys, encode_keys, keys_of_span, keys_of_span_on_any_device
+from ops.reducers.top_k import EMPTY, MAX_IDS, decode_keys, encode_keys, keys_of_span
 from ops.storage.store import Store
 from ops.storage.tables import stored_columns
 from ops.topk.neurons import NEURONS_PER_PART, POLES, parts
@@ -135,8 +135,7 @@ def winners_in_shard(
         pole: at the `bottom`, the reducer's negation is undone.
     """
     lowest = torch.full((len(keys),), EMPTY + 1).to(keys) if bound is None else encode_keys(bound, MAX_IDS - 1)
-    select = keys_of_span if keys.device.type == "cpu" else keys_of_span_on_any_device
-    found, counts = select(keys, lowest, first, stop)
+    found, counts = keys_of_span(keys, lowest, first, stop)
     offsets = np.concatenate([[0], np.cumsum(counts.cpu().numpy())]).astype(np.int32)
     values, ids = (own.cpu().numpy() for own in decode_keys(found))
     values = values if pole == "top" else 0.0 - values

@@ -6,15 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.reducers.top_k import (
-    EMPTY,
-    MAX_IDS,
-    TopK,
-    decode_keys,
-    encode_keys,
-    keys_of_span,
-    keys_of_span_on_any_device,
-)
+from ops.reducers.top_k import EMPTY, MAX_IDS, TopK, decode_keys, encode_keys, keys_of_span
 from tests.unit.reducers.streams import NEURONS, Stream, streams
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -141,11 +133,10 @@ def test_keys_of_a_span_are_those_of_its_sentences(corpus: Stream, first: int, l
         [(v, i) for v, i in own if first <= i < first + length and v >= bound]
         for own in winners(reduced(values, ids, k, room))
     ]
-    for select in (keys_of_span, keys_of_span_on_any_device):
-        found, counts = select(keys, lowest, first, first + length)
-        assert counts.tolist() == [len(own) for own in expected]
-        pairs = zip(*(own.tolist() for own in decode_keys(found)), strict=True)
-        assert list(pairs) == [pair for own in expected for pair in own]
+    found, counts = keys_of_span(keys, lowest, first, first + length)
+    assert counts.tolist() == [len(own) for own in expected]
+    pairs = zip(*(own.tolist() for own in decode_keys(found)), strict=True)
+    assert list(pairs) == [pair for own in expected for pair in own]
 
 
 def test_wrong_input_is_refused() -> None:
