@@ -39,7 +39,6 @@ from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.shards import Ids
 from ops.topk.neurons import POLES
-from ops.topk.partial_file import read_counts
 from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.shard_sums import SENTENCES_PER_BLOCK, QueuedSums
 
@@ -121,16 +120,16 @@ def measure_arithmetic(folder: str, dtype: str, k: int, batches: Batches) -> tup
     edges = edges_from_pilot(pilot.cpu())
     sentences = sum(len(ids) for ids, _ in batches)
     shared = SharedBound(edges.numpy(), k)
-    first = new_scorer(scorer, k, edges, sentences).run((0, sentences), iter(batches), NOBODY)
-    shared.update(0, read_counts(first.table))
+    rows, first = new_scorer(scorer, k, edges, sentences).run((0, sentences), iter(batches), NOBODY)
+    shared.update(0, first.histogram)
     scored_first = first.scored
-    del first
+    del rows, first
     shard = new_scorer(scorer, k, edges, sentences)
     shard.raise_bounds(*shared.result())
     if CUDA:
         torch.cuda.reset_peak_memory_stats()
     within, after = count_waits(shard, sentences, batches) if CUDA else (None, None)
-    whole, found = seconds(lambda: shard.run((0, sentences), iter(batches), NOBODY))
+    whole, found = seconds(lambda: shard.run((0, sentences), iter(batches), NOBODY)[1])
     memory = torch.cuda.max_memory_allocated() / 1e9 if CUDA else None
     model = scorer.reader.model
     alone = seconds(forward(scorer, batches))[0]

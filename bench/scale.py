@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from bench.harness import Result, temporary_folder
@@ -153,8 +154,9 @@ def score(
         span, file = (shard * size, (shard + 1) * size), shard_file("topk", shard)
 
         def reduce(span: tuple[int, int] = span) -> Any:
-            result = worker.run(span, batches(*span), np.array([], np.int64), shared.result)
-            return result.rows, sum(len(result.table[f"{p}_sent_id"].combine_chunks().flatten()) for p in POLES)
+            rows, _ = worker.run(span, batches(*span), np.array([], np.int64), shared.result)
+            table = pa.concat_tables(rows.parts()).combine_chunks()
+            return rows, sum(len(table[f"{p}_sent_id"].combine_chunks().flatten()) for p in POLES)
 
         reduced, (rows, pairs) = timed(reduce)
         committed, _ = timed(commit, store, {file: Written(rows.in_file, rows.write)})

@@ -192,20 +192,18 @@ class ShardWorker:
         began = time.time()
         batches = shard_batches(item, self.args, lambda: self.tokenizer) if prepared is None else iter(prepared)
         first, stop = item["span"]
-        result = self.shards.run(
-            (first, stop), counting(batches), np.array(item["sample"], np.int64), self.newer_bounds
-        )
-        lost = sum(len(ids) for ids in result.unscored.values())
-        if result.scored + lost != stop - first:
+        sample = np.array(item["sample"], np.int64)
+        rows, totals = self.shards.run((first, stop), counting(batches), sample, self.newer_bounds)
+        lost = sum(len(ids) for ids in totals.unscored.values())
+        if totals.scored + lost != stop - first:
             raise RuntimeError(
                 f"topk: shard {item['shard']} holds {stop - first} sentences, "
-                f"{result.scored} were scored and {lost} not"
+                f"{totals.scored} were scored and {lost} not"
             )
-        notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
-        low, high = result.moments.min, result.moments.max
+        notes = {"unscored": totals.unscored, "sampled": totals.sampled, "tokens": totals.tokens}
+        low, high = totals.moments.min, totals.moments.max
         notes["largest"] = largest_by_layer(self.layer, low, high, self.neurons).tolist()
         output = shard_file("topk", item["shard"])
-        rows = result.rows
 
         def commit() -> Item:
             output.commit(self.store, Written(rows.in_file, rows.write, notes), self.args.fingerprint)
@@ -225,21 +223,24 @@ def tables_of(datasets: Datasets) -> tuple[str, ...]:
     return (*TABLES, BY_DATASET) if datasets.k else TABLES
 
 
+@dataclass
 class RangeMerger:
-    """Merges the winners, moments and histograms of all shards for ranges of neurons."""
+    """Merges the winners, moments and histograms of all shards for ranges of neurons.
 
-    def __init__(
-        self,
-        store: Store,
-        neurons: Neurons,
-        shards: int,
-        k: int,
-        poles: tuple[str, ...],
-        largest: Float64s,
-        datasets: Datasets = NO_DATASETS,
-    ) -> None:
-        self.store, self.neurons, self.shards, self.largest, self.datasets = store, neurons, shards, largest, datasets
-        self.k, self.poles = k, poles
+    Attributes:
+        shards: number of shards.
+        largest: the largest absolute activation of each layer, `[layers]`.
+    """
+
+    store: Store
+    neurons: Neurons
+    shards: int
+    k: int
+    poles: tuple[str, ...]
+    largest: Float64s
+    datasets: Datasets = NO_DATASETS
+
+    def __post_init__(self) -> None:
         torch.set_num_threads(1)
 
     def __call__(self, item: Item) -> Mapping[Any, Any]:

@@ -10,7 +10,7 @@ from ops.model.batches import to_device
 from ops.reducers.top_k import EMPTY, MAX_IDS, TopK, encode_keys
 from ops.shards import Ids
 from ops.topk.datasets import NO_DATASETS, Datasets
-from ops.topk.partial_file import no_winners, winners_in_shard
+from ops.topk.partial_file import winners_in_shard
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,9 @@ class DatasetWinners:
             values: for each pole, the input of that pole's reducers, `[sentences, neurons]` float32.
         """
         for place, rows in self.datasets.split(ids):
-            some = None if len(rows) == len(ids) else to_device(rows, numbers.device)
+            some = to_device(rows, numbers.device)
             for pole, reducer in self.reducers[place].items():
-                if some is None:
-                    reducer.update(values[pole], numbers)
-                else:
-                    reducer.update(values[pole].index_select(0, some), numbers.index_select(0, some))
+                reducer.update(values[pole].index_select(0, some), numbers.index_select(0, some))
 
     def candidates(self, first: int, stop: int) -> Callable[[str, slice], tuple[pa.Array, pa.Array]]:
         """Return a function that returns the winners so far among the sentences from `first` to `stop` - 1.
@@ -54,12 +51,10 @@ class DatasetWinners:
         every = [{pole: (own.candidates(), own.bound) for pole, own in each.items()} for each in reducers]
 
         def columns(pole: str, neurons: slice) -> tuple[pa.Array, pa.Array]:
-            kept = []
+            kept = [self.reducers[0][pole].keys[neurons, :0]]  # if no data set has sentences there
             for keys, bound in (each[pole] for each in every):
                 lowest = encode_keys(bound[neurons], MAX_IDS - 1)[:, None]
                 kept.append(torch.where(keys[neurons] >= lowest, keys[neurons], EMPTY))
-            if not kept:
-                return no_winners(neurons.stop - neurons.start)
             return winners_in_shard(torch.cat(kept, 1), first, stop, pole=pole)
 
         return columns

@@ -8,6 +8,7 @@ file of 36 parts took 36 requests.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,27 +21,18 @@ from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, MAX_IDS, decode_keys, encode_keys, keys_of_span
 from ops.storage.store import Store
 from ops.storage.tables import stored_columns
-from ops.topk.neurons import NEURONS_PER_PART, POLES, parts
+from ops.topk.neurons import POLES, parts
 
-_F32, _F64, _I64 = pa.float32(), pa.float64(), pa.int64()
-_TOP_FIRST = POLES[::-1]  # the order of the columns in the files
-SCHEMA = pa.schema(
-    [(f"{p}_activation", pa.list_(_F32)) for p in _TOP_FIRST]
-    + [(f"{p}_sent_id", pa.list_(_I64)) for p in _TOP_FIRST]
-    + [("n", _I64), ("mean", _F64), ("m2", _F64), ("m3", _F64), ("m4", _F64), ("min", _F32), ("max", _F32)]
-    + [("sample", pa.list_(_F32))]
-)
-# The column between the moments and the sample: the counts of a neuron's bins, packed into one binary value.
-HISTOGRAM = "histogram"
+# The winners so far of each pole that the run keeps and, if such winners are kept, within data sets, one data set after
+# another; ids identify the data set.
+_WINNERS = {p: (f"{p}_activation", f"{p}_sent_id") for p in POLES}
+_WITHIN = {p: (f"{p}_dataset_activation", f"{p}_dataset_sent_id") for p in POLES}
+_MOMENTS = ("mean", "m2", "m3", "m4", "min", "max")
+HISTOGRAM = "histogram"  # the counts of a neuron's bins, packed into one binary value
 TOKENS_ACTIVE, SAMPLE_PLACE = "tokens_active", "sample_place"  # only if units are sparse features
-# Winners so far within data sets, one data set after another; ids identify the data set. Only if such winners are kept.
-WITHIN = "dataset"
-_WITHIN_NAMES = {p: (f"{p}_{WITHIN}_activation", f"{p}_{WITHIN}_sent_id") for p in _TOP_FIRST}
 MERGED_COLUMNS = [
-    *(name for name in SCHEMA.names if name != "sample"),
-    HISTOGRAM,
-    TOKENS_ACTIVE,
-    *(name for names in _WITHIN_NAMES.values() for name in names),
+    *(name for names in (*_WINNERS.values(), *_WITHIN.values()) for name in names),
+    *("n", *_MOMENTS, TOKENS_ACTIVE, HISTOGRAM),
 ]
 OF_ALL = [HISTOGRAM, "sample", SAMPLE_PLACE]  # read for all neurons at once; the histogram also when a part is merged
 _OF_ALL_BYTES = 1 << 26  # maximum bytes of these columns in a row group; larger samples are split into more groups
@@ -91,10 +83,6 @@ class ShardRows:
         for _, first, stop in list(parts(self.neurons))[len(self.held) :]:
             yield self.make(first, stop)
 
-    def table(self) -> pa.Table:
-        """Return the rows of all neurons, in memory."""
-        return pa.concat_tables(self.parts()).combine_chunks()
-
     def write(self, path: str, footer: dict[bytes, bytes]) -> None:
         """Write a shard's file to a local path; only one part's winners are in memory at a time."""
         schema = (self.held[0] if self.held else self.make(0, 0)).schema.with_metadata(footer)
@@ -142,12 +130,6 @@ def winners_in_shard(
     return tuple(pa.ListArray.from_arrays(offsets, pa.array(own)) for own in (values, ids))  # type: ignore[return-value]
 
 
-def no_winners(neurons: int) -> tuple[pa.Array, pa.Array]:
-    """Return two list columns of empty lists, for a pole that the run does not keep."""
-    offsets = np.zeros(neurons + 1, np.int32)
-    return tuple(pa.ListArray.from_arrays(offsets, pa.array([], t)) for t in (_F32, _I64))  # type: ignore[return-value]
-
-
 def by_neuron(matrix: Arrays) -> pa.Array:
     """Return a matrix `[neurons, m]` as a list column."""
     offsets = np.arange(len(matrix) + 1, dtype=np.int32) * matrix.shape[1]
@@ -174,35 +156,27 @@ def shard_table(
         tokens_active: number of tokens at which each feature is active, `[neurons]`; None if units are not sparse.
         within: the two list columns of each pole's winners so far within data sets, if such winners are kept.
     """
-    neurons = len(moments.mean)
-    named = {p: poles.get(p) or no_winners(neurons) for p in POLES}
-    columns = [named[p][0] for p in _TOP_FIRST] + [named[p][1] for p in _TOP_FIRST]
-    numbers = (np.full(neurons, moments.n), moments.mean, moments.m2, moments.m3, moments.m4, moments.min, moments.max)
-    columns += [pa.array(c) for c in numbers]
-    merged = [SCHEMA.field(name) for name in MERGED_COLUMNS if name in SCHEMA.names]
-    table = pa.Table.from_arrays(
-        [c.cast(f.type) for c, f in zip(columns, merged, strict=True)], schema=pa.schema(merged)
-    )
-    of_all = of_all_table(histogram, sample, largest)
+    columns: dict[str, Any] = {}
+    for names, sets in ((_WINNERS, poles), (_WITHIN, within or {})):
+        for pole, own in sets.items():
+            columns |= dict(zip(names[pole], own, strict=True))
+    columns["n"] = np.full(len(moments.mean), moments.n)
+    columns |= {name: getattr(moments, name) for name in _MOMENTS}
+    if tokens_active is not None:
+        columns[TOKENS_ACTIVE] = tokens_active
+    table, of_all = pa.table(columns), of_all_table(histogram, sample, largest)
     for described, column in zip(of_all.schema, of_all.columns, strict=True):
         table = table.append_column(described, column)
-    if tokens_active is not None:
-        table = table.append_column(TOKENS_ACTIVE, pa.array(tokens_active, _I64))
-    for pole, own in (within or {}).items():
-        for name, column, kind in zip(_WITHIN_NAMES[pole], own, (_F32, _I64), strict=True):
-            table = table.append_column(name, column.cast(pa.list_(kind)))
     return table
 
 
 def of_all_table(histogram: Int64s, sample: Float32s | csr_array, largest: int | None = None) -> pa.Table:
     """Return the columns `OF_ALL` of some neurons; the arguments are those of `shard_table`."""
     counts, size = pack_counts(histogram, largest)
-    fields = [pa.field(HISTOGRAM, counts.type, metadata={_BYTES: str(size).encode()}), SCHEMA.field("sample")]
-    if not issparse(sample):
-        return pa.table([counts, by_neuron(sample).cast(fields[1].type)], schema=pa.schema(fields))
-    values, places = list_columns(sample)
-    fields.append(pa.field(SAMPLE_PLACE, places.type))
-    return pa.table([counts, values, places], schema=pa.schema(fields))
+    columns = [counts, *(list_columns(sample) if issparse(sample) else [by_neuron(sample)])]
+    fields = [pa.field(name, own.type) for name, own in zip(OF_ALL, columns, strict=False)]
+    fields[0] = fields[0].with_metadata({_BYTES: str(size).encode()})
+    return pa.table(columns, schema=pa.schema(fields))
 
 
 def list_columns(matrix: csr_array) -> list[pa.ListArray]:
@@ -235,12 +209,6 @@ def read_counts(table: pa.Table) -> Integers:
     return found.reshape(-1, bins)[column.offset : column.offset + len(column)]
 
 
-def write_table(table: pa.Table, path: str) -> None:
-    """Write a table of neurons to a local path with one row group for each part; its metadata becomes the footer."""
-    with _writer(path, table.schema) as writer:
-        writer.write_table(table, row_group_size=NEURONS_PER_PART)
-
-
 def _writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
     columns = stored_columns(schema)
     # The driver reads the histograms of all shards, so they use a codec that is fast to decompress.
@@ -263,8 +231,7 @@ def read_keys(table: pa.Table, pole: str, within: bool = False) -> tuple[torch.T
 
     With `within`, return instead the winners within the data sets that have their own winners.
     """
-    names = _WITHIN_NAMES[pole] if within else (f"{pole}_activation", f"{pole}_sent_id")
-    values, ids = (table[name].combine_chunks() for name in names)
+    values, ids = (table[name].combine_chunks() for name in (_WITHIN if within else _WINNERS)[pole])
     lengths = np.diff(values.offsets.to_numpy())
     neuron = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths))
     activation = torch.from_numpy(values.flatten().to_numpy(zero_copy_only=False).copy())
@@ -274,8 +241,7 @@ def read_keys(table: pa.Table, pole: str, within: bool = False) -> tuple[torch.T
 
 def read_moments(table: pa.Table) -> Moments:
     """Return the moments of a part's neurons."""
-    column = {name: table[name].to_numpy() for name in ("mean", "m2", "m3", "m4", "min", "max")}
-    return Moments(int(table["n"][0].as_py()), **column)
+    return Moments(int(table["n"][0].as_py()), **{name: table[name].to_numpy() for name in _MOMENTS})
 
 
 def read_matrix(table: pa.Table, name: str) -> Arrays:

@@ -4,11 +4,12 @@ import json
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ops.arrays import Float32s
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons
-from ops.topk.partial_file import by_neuron, read_matrix, write_table
+from ops.topk.neurons import NEURONS_PER_PART, Neurons
+from ops.topk.partial_file import by_neuron, read_matrix
 
 _FACTS = b"atlas.pilot"  # metadata key: everything but the edges
 
@@ -39,7 +40,11 @@ class Pilot:
         """Write the pilot to a local file, with `footer` added to its metadata."""
         facts = vars(self) | {"edges": None, "neurons": [self.neurons.widths, self.neurons.first]}
         table = pa.table({"edges": by_neuron(self.edges)})
-        write_table(table.replace_schema_metadata(footer | {_FACTS: json.dumps(facts).encode()}), path)
+        table = table.replace_schema_metadata(footer | {_FACTS: json.dumps(facts).encode()})
+        pq.write_table(
+            table, path, row_group_size=NEURONS_PER_PART, compression="zstd", use_dictionary=False,
+            use_byte_stream_split=True, write_page_checksum=True,
+        )  # fmt: skip
 
     @classmethod
     def read(cls, store: Store, path: str) -> "Pilot":

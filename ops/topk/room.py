@@ -1,7 +1,6 @@
 """Checks that the disk has space for `topk`'s partial files, and divides a GPU's memory between its reducers."""
 
 import numpy as np
-import torch
 
 from ops.errors import InputError
 from ops.reducers.top_k import least_room
@@ -16,13 +15,7 @@ MOST_BEYOND = 100_000  # maximum number of slots beyond `k`: the number of sente
 
 
 def needed_bytes(
-    neurons: int,
-    k: int,
-    poles: int,
-    sample: int,
-    shards: Shards,
-    sparse: bool = False,
-    datasets: Datasets = NO_DATASETS,
+    neurons: int, k: int, poles: int, sample: int, shards: Shards, sparse: bool, datasets: Datasets
 ) -> tuple[int, int]:
     """Estimate the maximum size in bytes of the partial files: of the activation sample, and of everything else.
 
@@ -57,20 +50,9 @@ def state_bytes(neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASE
 
 
 def check_room(
-    store: Store,
-    neurons: int,
-    k: int,
-    poles: int,
-    sample: int,
-    shards: Shards,
-    sparse: bool = False,
-    datasets: Datasets = NO_DATASETS,
+    store: Store, neurons: int, k: int, poles: int, sample: int, shards: Shards, sparse: bool, datasets: Datasets
 ) -> None:
-    """Refuse to start if the local disk cannot hold the partial files.
-
-    Args:
-        store: the run's folder.
-        neurons, k, poles, sample, shards, sparse, datasets: the arguments of `needed_bytes`.
+    """Refuse to start if the local disk cannot hold the partial files, given the arguments of `needed_bytes`.
 
     Raises:
         InputError: less space is free than the estimate, or a shard may return too many candidates.
@@ -84,7 +66,7 @@ def check_room(
     free = store.free_bytes()
     sampled, others = needed_bytes(neurons, k, poles, sample, shards, sparse, datasets)
     if free is not None and free < sampled + others:
-        of_k = sum(needed_bytes(neurons, k, poles, 0, shards, sparse))
+        of_k = sum(needed_bytes(neurons, k, poles, 0, shards, sparse, NO_DATASETS))
         largest = "--activation-sample" if sampled > others else "--k" if 2 * of_k > others else FLAG
         raise InputError(
             f"--out {store.uri}: {free / 1e9:.1f} GB are free there and about {(sampled + others) / 1e9:.1f} GB are "
@@ -93,26 +75,15 @@ def check_room(
 
 
 def device_rooms(
-    device: torch.device, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS
-) -> tuple[int | None, int | None]:
-    """Return the number of slots of each neuron's winners, according to the free memory of a GPU.
+    free: int, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS
+) -> tuple[int, int | None]:
+    """Return the number of slots of each neuron's winners, given the free bytes of a GPU's memory.
 
-    The first number is for all sentences, the second for one data set. None means the minimum number of slots.
+    The first number is for all sentences, the second for one data set, if there are any. With more slots, more
+    sentences fit before the host must check whether a neuron's slots are full. Results are the same.
 
     Raises:
         InputError: even the minimum number of slots does not fit into the free memory.
-    """
-    if device.type != "cuda":
-        return None, None
-    free, _ = torch.cuda.mem_get_info(device)
-    return slots_of(free, neurons, k, poles, datasets)
-
-
-def slots_of(free: int, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS) -> tuple[int, int | None]:
-    """Return the same as `device_rooms`, given the free bytes of a GPU's memory.
-
-    With more slots, more sentences fit before the host must check whether a neuron's slots are full. Results are the
-    same.
     """
     needed = state_bytes(neurons, k, poles, datasets)
     if needed > free:

@@ -1,8 +1,6 @@
 """Scoring of one shard: its batches pass through the model in a fixed order, and each is reduced immediately."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +12,6 @@ from ops.model.activations import Scorer
 from ops.model.batches import TokenBlock
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import LEAST_ACTIVE, Histogram
-from ops.reducers.moments import Moments
 from ops.reducers.top_k import QueuedTopK, TopK
 from ops.shards import Ids
 from ops.topk.dataset_winners import DatasetWinners
@@ -24,26 +21,6 @@ from ops.topk.room import device_rooms
 from ops.topk.shard_sums import HostSums, QueuedSums, ShardTotals, finite_rows
 
 WARM_LENGTH = 16  # tokens of a made-up sentence for the warm-up
-
-
-@dataclass
-class ShardResult:
-    """One shard's result: the rows of its partial file, its moments, its non-finite sentences, and the sampled ids.
-
-    The rows are computed from the winners so far: read them or call `hold` before the scorer starts its next shard.
-    """
-
-    rows: ShardRows
-    moments: Moments
-    unscored: dict[str, list[int]] = field(default_factory=dict)
-    sampled: list[int] = field(default_factory=list)
-    scored: int = 0
-    tokens: int = 0
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """The rows of all neurons, in memory."""
-        return self.rows.table()
 
 
 class ShardScorer:
@@ -82,8 +59,9 @@ class ShardScorer:
         self.edges = edges.to(scorer.device)
         self.sparse = scorer.sparse
         own_room = room
-        if room is None and self.queued:
-            room, own_room = device_rooms(scorer.device, len(edges), k, len(poles), datasets)
+        if room is None and self.queued and scorer.device.type == "cuda":
+            free, _ = torch.cuda.mem_get_info(scorer.device)
+            room, own_room = device_rooms(free, len(edges), k, len(poles), datasets)
         self.winners = self._reducers(k, room)
         self.within = DatasetWinners(datasets, [self._reducers(datasets.k, own_room) for _ in datasets.names])
         self.runs = 0
@@ -125,8 +103,10 @@ class ShardScorer:
         batches: Iterator[tuple[Ids, Sequence[Tokens]]],
         sample: Ids,
         newer_bounds: Callable[[], tuple[Float32s, ...] | None] = lambda: None,
-    ) -> ShardResult:
-        """Score one shard.
+    ) -> tuple[ShardRows, ShardTotals]:
+        """Score one shard, and return the rows of its partial file and its sums.
+
+        The rows are computed from the winners so far: read them or call `hold` before the next shard begins.
 
         Args:
             span: the shard's sentence ids, from `span[0]` to `span[1]` - 1.
@@ -142,14 +122,12 @@ class ShardScorer:
         )
         if self.sparse:
             self.scorer.reset()
-        tokens_read = 0
         for ids, tokens in batches:
             sums.add(ids, self.scorer.score(tokens))
-            tokens_read += int(TokenBlock.of(tokens).offsets[-1])
+            sums.totals.tokens += int(TokenBlock.of(tokens).offsets[-1])
         totals = sums.finish()
         self._update_bounds(newer_bounds)
-        rows = self.rows_of(span, totals)
-        return ShardResult(rows, totals.moments, totals.unscored, totals.sampled, totals.scored, tokens_read)
+        return self.rows_of(span, totals), totals
 
     def rows_of(self, span: tuple[int, int], totals: ShardTotals) -> ShardRows:
         """Return the rows of a shard from its sums and from the winners so far that are in its range of ids."""

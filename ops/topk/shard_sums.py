@@ -1,6 +1,6 @@
 """A shard's sums in addition to its winners: moments, histogram, the sample, and sentences that are not finite."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ class ShardTotals:
         kept: the activations of each sampled sentence by its id: `[neurons]` float32, or `[1, neurons]` if sparse.
         unscored: the ids of the sentences that are not finite, by reason.
         scored: number of finite sentences.
+        tokens: number of tokens of all sentences.
     """
 
     moments: Moments
@@ -37,6 +38,7 @@ class ShardTotals:
     kept: dict[int, Float32s | csr_array] = field(default_factory=dict)
     unscored: dict[str, list[int]] = field(default_factory=dict)
     scored: int = 0
+    tokens: int = 0
 
     @property
     def sampled(self) -> list[int]:
@@ -71,7 +73,8 @@ class HostSums:
     ) -> None:
         self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
         self.within = within or DatasetWinners()
-        self.blocks = _Blocks(rows_together(len(edges)) if sparse else None)
+        self.most = rows_together(len(edges)) if sparse else None  # sentences of a block; None for any number
+        self.waiting: list[tuple[Ids, torch.Tensor]] = []
         self.histogram = Histogram(edges)
         self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
 
@@ -84,15 +87,29 @@ class HostSums:
         if reasons:
             values, ids = values[finite], ids[finite.cpu().numpy()]
         totals.scored += len(ids)
-        for block in self.blocks.add(ids, values):
-            self._reduce(*block)
+        self._wait(ids, values)
 
     def finish(self) -> ShardTotals:
         """Return the sums of all batches."""
-        for block in self.blocks.rest():
-            self._reduce(*block)
+        self.reduce_waiting()
         self.totals.histogram = self.histogram.result().cpu().numpy()
         return self.totals
+
+    def _wait(self, ids: Ids, values: torch.Tensor) -> None:
+        """Reduce some sentences once enough of them wait, because every update of the reducers has a fixed cost."""
+        self.waiting.append((ids, values))
+        if sum(len(ids) for ids, _ in self.waiting) >= (self.most or SENTENCES_PER_BLOCK):
+            self.reduce_waiting()
+
+    def reduce_waiting(self) -> None:
+        """Reduce the sentences that wait, in blocks."""
+        if self.waiting:
+            ids, values = zip(*self.waiting, strict=True)
+            self.waiting = []
+            every, joined = np.concatenate(ids), torch.cat(values) if len(values) > 1 else values[0]
+            step = self.most or max(len(every), 1)
+            for start in range(0, len(every), step):
+                self._reduce(every[start : start + step], joined[start : start + step])
 
     def _reduce(self, ids: Ids, values: torch.Tensor) -> None:
         self._take_winners(ids, values)
@@ -129,13 +146,11 @@ class QueuedSums(HostSums):
         self.ids.append(ids)
         self.broken.append(torch.where(any_bad, bad.int().argmax(0) + 1, 0))
         # NaN never passes a bound, and it marks the sentences that the sums must skip.
-        for block in self.blocks.add(ids, torch.cat(layers, 1).masked_fill_(any_bad[:, None], torch.nan)):
-            self._reduce(*block)
+        self._wait(ids, torch.cat(layers, 1).masked_fill_(any_bad[:, None], torch.nan))
 
     def finish(self) -> ShardTotals:
         """Return the sums of all batches; this waits for the device."""
-        for block in self.blocks.rest():
-            self._reduce(*block)
+        self.reduce_waiting()
         totals = self.totals
         totals.moments, totals.histogram = self.moments.result(), self.histogram.result().cpu().numpy()
         totals.scored = totals.moments.n
@@ -167,33 +182,6 @@ def rows_together(features: int) -> int:
     [256, 32]
     """
     return max(min(SENTENCES_PER_BLOCK, SPARSE_CELLS // features), 1)
-
-
-class _Blocks:
-    """Joins small batches into blocks, because every update of the reducers has a fixed cost.
-
-    Args:
-        most: maximum number of sentences in a block; None for no maximum.
-    """
-
-    def __init__(self, most: int | None = None) -> None:
-        self.most = most
-        self.ids: list[Ids] = []
-        self.values: list[torch.Tensor] = []
-
-    def add(self, ids: Ids, values: torch.Tensor) -> Iterator[tuple[Ids, torch.Tensor]]:
-        self.ids.append(ids)
-        self.values.append(values)
-        if sum(map(len, self.ids)) >= (self.most or SENTENCES_PER_BLOCK):
-            yield from self.rest()
-
-    def rest(self) -> Iterator[tuple[Ids, torch.Tensor]]:
-        if self.ids:
-            ids, values = np.concatenate(self.ids), torch.cat(self.values) if len(self.values) > 1 else self.values[0]
-            self.ids, self.values = [], []
-            most = self.most or len(ids)
-            for start in range(0, len(ids), max(most, 1)):
-                yield ids[start : start + most], values[start : start + most]
 
 
 def finite_rows(

@@ -1,6 +1,21 @@
+from typing import NamedTuple
+
 import pyarrow as pa
 
 from ops.topk.partial_file import OF_ALL, ShardRows
+from ops.topk.shard_sums import ShardTotals
+
+
+class ShardResult(NamedTuple):
+    """The rows of a shard in memory, and its sums."""
+
+    table: pa.Table
+    totals: ShardTotals
+
+
+def table_of(rows: ShardRows) -> pa.Table:
+    """The rows of all neurons."""
+    return pa.concat_tables(rows.parts()).combine_chunks()
 
 
 def rows_of(table: pa.Table) -> ShardRows:

@@ -11,11 +11,12 @@ from ops.shards import Shards
 from ops.topk.datasets import Datasets
 from ops.topk.neurons import POLES, Neurons
 from ops.topk.partial_file import MERGED_COLUMNS, read_counts
-from ops.topk.score_shard import ShardResult, ShardScorer
+from ops.topk.score_shard import ShardScorer
 from ops.topk.shard_sums import QueuedSums
 from ops.topk.shared_bounds import CorpusBounds
 from ops.topk.tables import RangeSums
 from tests.unit.topk.fake_scorer import batches, fake_scorer
+from tests.unit.topk.rows_in_memory import ShardResult, table_of
 from tests.unit.waits import counted_waits
 
 # Alternating sources: sentences of one data set are not contiguous, and a shard holds several. `few` has too few.
@@ -49,9 +50,9 @@ def scorer_of(
 def run(scorer: ShardScorer, shard: int, bounds: CorpusBounds | None = None) -> ShardResult:
     span = SHARDS.span(shard)
     newer = (lambda: bounds.result()) if bounds is not None else (lambda: None)
-    result = scorer.run(span, batches(*span), np.zeros(0, np.int64), newer)
-    assert result.table.num_rows == UNITS  # read here: the next shard changes the winners
-    return result
+    rows, totals = scorer.run(span, batches(*span), np.zeros(0, np.int64), newer)
+    assert table_of(rows).num_rows == UNITS
+    return ShardResult(table_of(rows), totals)  # read here: the next shard changes the winners
 
 
 def merged(results: list[ShardResult], poles: tuple[str, ...] = POLES, datasets: Datasets = DATASETS) -> list[Row]:
@@ -182,6 +183,5 @@ def test_no_batch_of_the_queue_waits_for_data_sets() -> None:
     with counted_waits() as waits:
         for ids, _ in batches(0, N):
             sums.add(ids, [torch.from_numpy(values[ids])])
-        for block in sums.blocks.rest():
-            sums._reduce(*block)
+        sums.reduce_waiting()
     assert not waits

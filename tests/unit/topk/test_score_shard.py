@@ -2,7 +2,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 
@@ -13,9 +12,10 @@ from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import EMPTY, MAX_IDS, QueuedTopK, TopK, decode_keys
 from ops.shards import Shards
 from ops.topk.partial_file import read_counts, read_keys, read_matrix, read_moments
-from ops.topk.score_shard import ShardResult, ShardScorer
+from ops.topk.score_shard import ShardScorer
 from ops.topk.shard_sums import HostSums, QueuedSums
 from tests.unit.topk.fake_scorer import batches, fake_scorer
+from tests.unit.topk.rows_in_memory import ShardResult, table_of
 from tests.unit.waits import counted_waits
 
 N, K, WIDTHS = 90, 4, (3, 2)
@@ -34,9 +34,9 @@ def scorer_of(values: np.ndarray, poles: tuple[str, ...] = POLES, queued: bool =
 
 def run(scorer: ShardScorer, shard: int, sample: tuple[int, ...] = ()) -> ShardResult:
     span = SHARDS.span(shard)
-    result = scorer.run(span, batches(*span), np.array(sample, np.int64))
-    assert result.table.num_rows == sum(WIDTHS)  # read here: the next shard changes the winners
-    return result
+    rows, totals = scorer.run(span, batches(*span), np.array(sample, np.int64))
+    assert table_of(rows).num_rows == sum(WIDTHS)
+    return ShardResult(table_of(rows), totals)  # read here: the next shard changes the winners
 
 
 def merged(results: list[ShardResult], pole: str) -> list[list[tuple[float, int]]]:
@@ -102,12 +102,11 @@ def test_a_shard_that_broke_off_is_done_again_by_the_same_worker() -> None:
 def test_rows_that_are_held_are_those_of_their_shard_whatever_comes_next(queued: bool, tmp_path: Path) -> None:
     values = activations(4)
     scorers = scorer_of(values, queued=queued), scorer_of(values, queued=queued)
-    held, read = (scorer.run((0, 20), batches(0, 20), np.array([3, 5])).rows for scorer in scorers)
-    expected = read.table()
+    held, read = (scorer.run((0, 20), batches(0, 20), np.array([3, 5]))[0] for scorer in scorers)
+    expected = table_of(read)
     assert held.hold(1 << 20)
     run(scorers[0], 1)
-    assert held.table().equals(expected)
-    assert pa.concat_tables(held.parts()).equals(expected)
+    assert table_of(held).equals(expected)
     held.write(str(tmp_path / "held.parquet"), {b"a": b"1"})
     read.write(str(tmp_path / "read.parquet"), {b"a": b"1"})
     assert (tmp_path / "held.parquet").read_bytes() == (tmp_path / "read.parquet").read_bytes()
@@ -116,14 +115,14 @@ def test_rows_that_are_held_are_those_of_their_shard_whatever_comes_next(queued:
 def test_rows_that_are_too_large_to_be_held_are_made_as_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ops.topk.partial_file.parts", lambda n: ((i, i, i + 1) for i in range(n)))
     scorers = scorer_of(activations(4)), scorer_of(activations(4))
-    some, every = (scorer.run((0, 20), batches(0, 20), np.zeros(0, np.int64)).rows for scorer in scorers)
+    some, every = (scorer.run((0, 20), batches(0, 20), np.zeros(0, np.int64))[0] for scorer in scorers)
     one = every.make(0, 1).nbytes
     assert not some.hold(2 * one)
     assert len(some.held) == 3
-    assert some.table().equals(every.table())
+    assert table_of(some).equals(table_of(every))
     run(scorers[0], 1)
     with pytest.raises(RuntimeError, match="before the next shard"):
-        some.table()
+        table_of(some)
 
 
 def test_later_shards_hand_over_less() -> None:
@@ -141,7 +140,7 @@ def test_moments_and_histogram_are_those_of_the_shard_alone(queued: bool) -> Non
     result = run(scorer, 1)
     block = values[20:40]
     found, expected = read_moments(result.table), Moments.of(torch.from_numpy(block))
-    assert found.n == result.scored == result.tokens == 20
+    assert found.n == result.totals.scored == result.totals.tokens == 20
     np.testing.assert_allclose(found.mean, expected.mean, atol=1e-12)
     np.testing.assert_allclose(found.m4, expected.m4, rtol=1e-9)
     counts = read_counts(result.table)
@@ -155,7 +154,7 @@ def test_sampled_sentences_are_kept_whole_in_their_order(queued: bool) -> None:
     values = activations(50)
     values[25, 0] = np.inf
     result = run(scorer_of(values, queued=queued), 1, (23, 25, 39))
-    assert result.sampled == [23, 39]
+    assert result.totals.sampled == [23, 39]
     np.testing.assert_array_equal(read_matrix(result.table, "sample").T, values[[23, 39]])
 
 
@@ -165,13 +164,13 @@ def test_what_is_not_finite_is_named_and_counts_nowhere(queued: bool) -> None:
     values[3, 4], values[7, 0], values[7, 4], values[11, 1] = np.nan, np.nan, np.inf, -np.inf
     scorer = scorer_of(values, queued=queued)
     results = [run(scorer, shard) for shard in range(5)]
-    reasons = {reason: sorted(ids) for reason, ids in results[0].unscored.items()}
+    reasons = {reason: sorted(ids) for reason, ids in results[0].totals.unscored.items()}
     assert reasons == {
         "non-finite activation, first in layer 1": [7, 11],
         "non-finite activation, first in layer 2": [3],
     }
-    assert [r.scored for r in results] == [17, 20, 20, 20, 10]
-    assert not any(r.unscored for r in results[1:])
+    assert [r.totals.scored for r in results] == [17, 20, 20, 20, 10]
+    assert not any(r.totals.unscored for r in results[1:])
     for pole in POLES:
         assert merged(results, pole) == brute(values, pole)
     assert read_counts(results[0].table).sum(1).tolist() == [17] * 5
@@ -183,7 +182,7 @@ def test_a_shard_without_a_finite_sentence_is_neutral(queued: bool) -> None:
     values[:20] = np.nan
     scorer = scorer_of(values, queued=queued)
     results = [run(scorer, shard, (0,)) for shard in range(5)]
-    assert results[0].scored == read_moments(results[0].table).n == 0
+    assert results[0].totals.scored == read_moments(results[0].table).n == 0
     assert merged(results, "top") == brute(values, "top")
     moments = read_moments(results[0].table).merge(read_moments(results[1].table))
     np.testing.assert_array_equal(moments.min, values[20:40].min(0))
@@ -198,7 +197,8 @@ def test_bounds_of_the_corpus_make_shards_hand_over_less_and_lose_no_winner() ->
         # Each shard by a worker of its own, that knows nothing but the bounds of those before it.
         span = SHARDS.span(shard)
         own = ShardScorer(fake_scorer(values, WIDTHS), K, POLES, edges)
-        with_bounds.append(own.run(span, batches(*span), np.array([], np.int64), shared.result))
+        rows, totals = own.run(span, batches(*span), np.array([], np.int64), shared.result)
+        with_bounds.append(ShardResult(table_of(rows), totals))
         shared.update(shard, read_counts(with_bounds[-1].table))
         alone.append(run(scorer_of(values), shard))
     for pole in POLES:
@@ -212,10 +212,10 @@ def test_bounds_after_the_last_batch_count_too() -> None:
     kth = np.sort(values, axis=0)
     bounds = iter([None, (kth[-K].copy(), kth[K - 1].copy())])
     span = SHARDS.span(0)
-    result = scorer_of(values).run(span, batches(*span), np.array([], np.int64), lambda: next(bounds))
+    table = table_of(scorer_of(values).run(span, batches(*span), np.array([], np.int64), lambda: next(bounds))[0])
     first = values[span[0] : span[1]]
-    assert len(read_keys(result.table, "top")[0]) == (first >= kth[-K]).sum()
-    assert len(read_keys(result.table, "bottom")[0]) == (first <= kth[K - 1]).sum()
+    assert len(read_keys(table, "top")[0]) == (first >= kth[-K]).sum()
+    assert len(read_keys(table, "bottom")[0]) == (first <= kth[K - 1]).sum()
 
 
 def test_no_batch_of_the_queue_waits_and_a_shard_is_read_once() -> None:
@@ -227,8 +227,7 @@ def test_no_batch_of_the_queue_waits_and_a_shard_is_read_once() -> None:
     with counted_waits() as waits:
         for ids, _ in batches(0, N):
             sums.add(ids, list(torch.from_numpy(values[ids]).split(WIDTHS, 1)))
-        for block in sums.blocks.rest():
-            sums._reduce(*block)
+        sums.reduce_waiting()
     assert not waits
     with counted_waits() as waits:
         totals = sums.finish()
