@@ -35,7 +35,7 @@ from ops.topk.neurons import POLES
 SETS = sum(WIDTHS) * len(POLES)
 SAMPLES = {100: 64, 1_000: 16, 10_000: 4}  # for each K, the number of mined neurons, all in one item of work
 # The modules of `ops.mine` that process several sets at a time.
-CHUNKED = ("sentence_sets", "pattern_rows", "naive_bayes")
+CHUNKED = ("sentence_sets", "findings", "naive_bayes")
 
 
 def measure(

@@ -115,7 +115,7 @@ def mined(
     with_effects = tests_of(sentences, sets, options, seed)
     with ExitStack() as patches:
         patches.enter_context(patch("ops.mine.findings.design_effects", no_effect))
-        patches.enter_context(patch("ops.mine.profile_rows.expected_effects", no_effect))
+        patches.enter_context(patch("ops.mine.findings.expected_effects", no_effect))
         without = tests_of(sentences, sets, options, seed)
     found = {}
     for name in sorted(pc.unique(with_effects["family"]).to_pylist()):

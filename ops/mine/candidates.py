@@ -52,7 +52,7 @@ def least_supports(share: float, sizes: Int64s, min_count: int) -> Int64s:
 
 
 def mine_candidates(
-    sets: SentenceSets, kinds: Iterable[PatternKind], min_count: int, whole: Int64s | None = None, halves: bool = False
+    sets: SentenceSets, kinds: Iterable[PatternKind], min_count: int, whole: Int64s | None = None
 ) -> pa.Table:
     """Mine the frequent patterns of sets of sentences, and return a row of `SCHEMA` for each set and pattern.
 
@@ -62,14 +62,14 @@ def mine_candidates(
     Args:
         kinds: the kinds of patterns to mine, with their minimum shares.
         min_count: minimum number of sentences that must have a pattern, whatever their share.
-        whole: the numbers of the sets whose patterns need only be frequent in the complete set; None: all.
-        halves: whether to return the patterns that are frequent in a half of a set.
+        whole: the numbers of the sets whose patterns need only be frequent in the complete set. Those of all sets are
+            then also returned if they are frequent in a half. None: patterns are frequent in the complete set.
     """
     tables = [SCHEMA.empty_table()]
     for kind in kinds:
         for some in sets.chunks(_MOST_MEMBERS):
             first = sums_of_sets(some.in_first_half, some.members)
-            of_whole = True if whole is None else np.isin(some.number, whole)
+            of_whole, halves = (True, False) if whole is None else (np.isin(some.number, whole), True)
             parts = (some.sizes, of_whole), (first, halves), (some.sizes - first, halves)
             least = [
                 np.where(wanted, least_supports(kind.min_support, sizes, min_count), NEVER) for sizes, wanted in parts
@@ -101,13 +101,12 @@ class Candidates:
         If `half` is 0 or 1, only the sentences of the first or of the second half of the documents are counted; the
         counts of documents remain those of the complete sets.
         """
-        support, first = self.counts["support"], self.counts["half"]
-        keep = (support if half is None else first if half == 0 else support - first) >= least[self.set_of]
-        counts = self.counts[keep]
+        counts = self.counts.copy()
         for name, of_first in (("support", "half"), ("marked", "half_marked")):
             if half is not None:
                 counts[name] = counts[of_first] if half == 0 else counts[name] - counts[of_first]
-        return type(self)(self.patterns, self.sets.where(keep), counts)
+        keep = counts["support"] >= least[self.set_of]
+        return type(self)(self.patterns, self.sets.where(keep), counts[keep])
 
     @property
     def set_of(self) -> Int64s:

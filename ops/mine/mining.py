@@ -92,7 +92,7 @@ class Mining:
         if self.held_out is None or self.are_random(number):
             return mine_candidates(self.winner_sets(number, winners), kinds, floor)
         sets = self.drawn_sets(number, self.held_out.draw(number, winners))
-        return mine_candidates(sets, kinds, floor, len(SETS) * number, halves=True)
+        return mine_candidates(sets, kinds, floor, len(SETS) * number)
 
     def are_random(self, number: Int64s) -> bool:
         """Return whether sets with these numbers are random sets, as opposed to sets of neurons."""

@@ -11,10 +11,9 @@ from ops.arrays import Float64s, Int32s, Int64s, Integers, distinct
 from ops.compiled import compiled
 from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import from_keys, to_keys
+from ops.mine.findings import pattern_findings, value_findings
 from ops.mine.held_out_sets import LikeRows
 from ops.mine.pattern_kinds import PatternKind
-from ops.mine.pattern_rows import pattern_findings
-from ops.mine.profile_rows import value_findings
 from ops.mine.properties import Profiler, Property
 from ops.mine.sentence_sets import SentenceSets, spans_within
 from ops.mine.value_counts import occurrences_of

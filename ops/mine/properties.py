@@ -10,7 +10,7 @@ from ops.arrays import Bools, Int32s, Int64s, Integers
 from ops.forms.annotated import Annotated, Vocabulary
 from ops.forms.clauses import Clauses
 from ops.forms.forms import NAMES, NEED_TAGS, Forms
-from ops.mine.value_counts import ValueCounts, count_in_sets, count_support, distinct_values
+from ops.mine.value_counts import ValueCounts, count_in_sets, distinct_values
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
@@ -197,20 +197,10 @@ class Profiler:
         return Selection(self.view, rows, self._class_of, self._forms)
 
     def count(self, rows: Int64s) -> list[ValueCounts]:
-        """Count every property over these rows as one set, in the order of `properties`.
-
-        For a property whose rare values are omitted, documents are ignored.
-        """
+        """Count every property over these rows as one set, in the order of `properties`."""
         selection = self.select(rows)
         every = Sequences.of_all(len(rows)), np.zeros(len(rows), bool), self.view.store.doc[rows]
-
-        def counts(known: Property) -> ValueCounts:
-            codes = known.codes(selection)
-            if known.rare_left_out:
-                return count_support(codes, known.every_sentence)
-            return count_in_sets(codes, *every, len(known.values), known.every_sentence)
-
-        return list(map(counts, self.properties))
+        return [count_in_sets(p.codes(selection), *every, len(p.values), p.every_sentence) for p in self.properties]
 
     def sums(self, rows: Int64s) -> dict[str, Sums]:
         """Return the sums over these rows from which means are computed, by name.

@@ -10,12 +10,10 @@ import pyarrow as pa
 from ops import schema
 from ops.arrays import Int64s
 from ops.mine.baseline_counts import Baseline, read_baselines
-from ops.mine.findings import without_neuron
+from ops.mine.findings import pattern_rows, profile_rows, without_neuron
 from ops.mine.held_out_sets import OTHERS, SETS, Matcher
 from ops.mine.mining import Mining
 from ops.mine.naive_bayes import NaiveBayes, score_sets
-from ops.mine.pattern_rows import pattern_rows
-from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
 from ops.mine.sentence_sets import SentenceSets, row_groups, sums_of_sets
 from ops.patterns.sequences import Sequences

@@ -7,7 +7,7 @@ import numpy as np
 from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.mine.sentence_sets import sums_of_sets
-from ops.patterns.mined import COLUMNS, COUNTS, KEPT, SUPPORT, Records, as_counts, by_document, count_once, longer
+from ops.patterns.mined import COLUMNS, KEPT, SUPPORT, Records, as_counts, by_document, count_once, longer
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 
@@ -55,18 +55,6 @@ def count_in_sets(
     totals = (sums_of_sets(of_each, sets), sums_of_sets(of_each * marked, sets), *sizes.T.copy())
     set_of = np.repeat(np.arange(len(sets)), np.diff(entries))
     return ValueCounts(set_of, columns[:, 0].copy(), as_counts(columns[:, 1:]), *totals)
-
-
-def count_support(values: Sequences, every_sentence: bool) -> ValueCounts:
-    """Count values in one set of all sentences, without marks and documents, given the arguments of `count_in_sets`.
-
-    The time does not depend on the number of values that do not occur.
-    """
-    value, support = np.unique(values.items, return_counts=True)
-    counts, none = np.zeros(len(value), COUNTS), np.zeros(1, np.int64)
-    counts["support"] = support
-    n = np.array([len(values) if every_sentence else len(values.items)])
-    return ValueCounts(np.zeros(len(value), np.int64), value.astype(np.int64), counts, n, none, none, none)
 
 
 def distinct_values(values: Sequences, n_values: int) -> Sequences:

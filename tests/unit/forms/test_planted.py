@@ -13,8 +13,8 @@ from ops.literals.pool import literal_rows
 from ops.literals.sentence_literals import form_literals, length_literals
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import mine_candidates, unite
+from ops.mine.findings import profile_rows
 from ops.mine.pattern_kinds import pattern_kinds
-from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences

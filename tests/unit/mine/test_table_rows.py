@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from ops.forms.forms import NAMES
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import least_support, mine_candidates, unite
+from ops.mine.findings import pattern_rows, profile_rows
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
-from ops.mine.pattern_rows import pattern_rows
-from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
 from ops.mine.range_tables import mean_rows
 from ops.mine.sentence_sets import SentenceSets, row_groups
@@ -183,7 +182,7 @@ def mined(sentences: list[Sentence], tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_patterns(mined: Mined, sentences: list[Sentence], monkeypatch: pytest.MonkeyPatch) -> None:
     every = mined.patterns()
-    monkeypatch.setattr("ops.mine.pattern_rows.MOST_CANDIDATES", 1)
+    monkeypatch.setattr("ops.mine.findings.MOST_CANDIDATES", 1)
     assert mined.patterns() == every
     for own, found in zip(winner_sets(sentences), every, strict=True):
         winners, others = split(sentences, own)
@@ -305,7 +304,7 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
 @pytest.mark.parametrize("sentences", ["mixed"], indirect=True)
 def test_rates_of_a_profile_are_taken_before_its_cap(mined: Mined, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
-    monkeypatch.setattr("ops.mine.profile_rows.MAX_VALUES", 1)
+    monkeypatch.setattr("ops.mine.findings.MAX_VALUES", 1)
     capped = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
     assert any(r["property"] in CUT and r["rank"] > 1 for r in whole[0])
     assert capped == [[r for r in rows if r["rank"] == 1 or r["property"] not in CUT] for rows in whole]
