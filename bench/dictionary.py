@@ -71,7 +71,7 @@ def measure(
     for span, batches in zip(spans, each, strict=True):
         seconds["forward"] += timed(forward, plain, batches)[0].clock
         seconds["product"] += timed(product, encoder, features, batches)[0].clock
-        took, result = timed(shard.run, span, iter(batches), np.array(span[:1]))
+        took, (_, result) = timed(shard.run, span, iter(batches), np.array(span[:1]))
         seconds["whole"] += took.clock
         scored, tokens_read = scored + result.scored, tokens_read + result.tokens
         tokens_active += int(scorer.tokens_active.sum())

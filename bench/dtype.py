@@ -38,7 +38,7 @@ def measure(sentences: int = 5_000, k: int = 100, seed: int = 0) -> Result:
         scorer = Scorer(facts, ScoreOptions(dtype=dtype), tokenizer.pad_id)
         pilot, *_ = score_batch(scorer, batches[len(batches) // 2][1])
         shard = ShardScorer(scorer, k, POLES, edges_from_pilot(pilot))
-        took, found = timed(shard.run, (0, sentences), iter(batches), np.array([], np.int64))
+        took, (_, found) = timed(shard.run, (0, sentences), iter(batches), np.array([], np.int64))
         rates[dtype], scored[dtype] = sentences / took.clock, found.scored
         winners[dtype] = {p: decode_keys(shard.winners[p].result())[1].numpy() for p in POLES}
     result: dict[str, Any] = {"sentences": sentences, "k": k}

@@ -70,4 +70,4 @@ def mine(database: Sequences, least: int, longest: int) -> Mined:
     count = len(database)
     nowhere, one = np.zeros(count, np.uint8), np.zeros(count, np.int32)
     minimum = np.array([[least, NEVER, NEVER]])
-    return mine_sequences.mine_sets(database, Sequences.of_all(count), minimum, longest, None, nowhere, one)
+    return mine_sequences.mine_sets(database, Sequences.of_all(count), minimum, longest, -1, nowhere, one)

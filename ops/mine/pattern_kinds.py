@@ -25,7 +25,7 @@ from ops.sentences.mining_view import MiningView
 
 @dataclass(frozen=True)
 class SequenceKind:
-    """Words or tags in order, with gaps of at most `max_gap` items (None for any number).
+    """Words or tags in order, with gaps of at most `max_gap` items (-1 for any number).
 
     Attributes:
         name: the kind's name in `patterns/`, `word` or `tag`.
@@ -38,7 +38,7 @@ class SequenceKind:
     view: MiningView
     min_support: float
     max_length: int
-    max_gap: int | None
+    max_gap: int
     engine: str = "compiled"
 
     def _sequences(self, rows: Int64s) -> Sequences:
@@ -134,8 +134,7 @@ def pattern_kinds(view: MiningView, options: Mapping[str, Any]) -> dict[str, Pat
     kinds: dict[str, PatternKind] = {}
     for name, column in (("word", "words"), ("tag", "tags")):
         if view.store.has[column]:
-            gap = options[f"{name}_max_gap"]
-            limits = (options[f"{name}_min_support"], options[f"{name}_max_length"], None if gap < 0 else gap)
+            limits = (options[f"{name}_{limit}"] for limit in ("min_support", "max_length", "max_gap"))
             kinds[name] = SequenceKind(name, view, *limits, options["engine"])
     if view.store.has["labels"]:
         kinds["subtree"] = SubtreeKind(view, options["subtree_min_support"], options["subtree_max_nodes"])

@@ -13,46 +13,40 @@ from ops.patterns.sequences import Sequences
 CHUNK = 8192
 
 
-def count(
-    sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None = None, chunk: int = CHUNK
-) -> Int64s:
+def count(sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int = -1) -> Int64s:
     """Return the number of sentences that contain each pattern as a subsequence, `[n_patterns] int64`.
 
     `max_gap` is the maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns;
-    None or -1 means no limit. If several shards are counted, build the `SequenceTrie` once and pass it. `chunk`
-    sentences are searched at a time.
+    -1 means no limit. If several shards are counted, build the `SequenceTrie` once and pass it.
 
     >>> sentences = Sequences.from_lists([[0, 1, 2], [0, 2], [2, 0]])
     >>> patterns = Sequences.from_lists([[0], [0, 2]])
     >>> count(sentences, patterns).tolist(), count(sentences, patterns, max_gap=0).tolist()
     ([3, 2], [3, 1])
     """
-    return _run(sequences, patterns, max_gap, chunk, record=False)[0]
+    return _run(sequences, patterns, max_gap, record=False)[0]
 
 
-def occurrences(
-    sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None = None, chunk: int = CHUNK
-) -> Occurrences:
-    """Return which of the sentences contain each pattern, under the same rule and in the same chunks as `count`."""
-    return Occurrences.gather(*_run(sequences, patterns, max_gap, chunk, record=True))
+def occurrences(sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int = -1) -> Occurrences:
+    """Return which of the sentences contain each pattern, under the same rule as `count`."""
+    return Occurrences.gather(*_run(sequences, patterns, max_gap, record=True))
 
 
 def _run(
-    sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None, chunk: int, record: bool
+    sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int, record: bool
 ) -> tuple[Int64s, list[tuple[Int32s, Int32s]], Int32s]:
     trie = patterns if isinstance(patterns, SequenceTrie) else SequenceTrie.build(patterns)
-    gap = -1 if max_gap is None or max_gap < 0 else max_gap
     support = np.zeros(trie.label.size, np.int64)
     recorded = trie.is_end if record else np.zeros(trie.label.size, bool)
     pairs = []
-    for first in range(0, len(sequences), chunk):
-        offsets = sequences.offsets[first : first + chunk + 1]
+    for first in range(0, len(sequences), CHUNK):
+        offsets = sequences.offsets[first : first + CHUNK + 1]
         codes = trie.compact(sequences.items[offsets[0] : offsets[-1]])
         part = Sequences(codes, offsets - offsets[0])
-        if gap < 0:
+        if max_gap < 0:
             # Without a gap limit, items that are in no pattern are removed. With a limit, they keep their place as -1.
             part = part.where(codes >= 0)
-        node, sentence = _search(part.items, part.offsets, trie.label, trie.first_child, gap, recorded, support)
+        node, sentence = _search(part.items, part.offsets, trie.label, trie.first_child, max_gap, recorded, support)
         pairs.append((node, sentence + np.int32(first)))
     return support[trie.node_of], pairs, trie.node_of
 

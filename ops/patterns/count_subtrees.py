@@ -36,42 +36,38 @@ class SubtreeTrie:
         trie = SequenceTrie.build(subtrees.extensions(n_labels))
         code = np.full(trie.label.size, -1, np.int32)
         code[1:] = trie.alphabet[trie.label[1:]]
-        forest = subtrees.as_forest()
-        return cls(trie, code, pair_support(forest, n_labels) > 0)
+        return cls(trie, code, pair_support(subtrees.as_forest(), n_labels) > 0)
 
 
-def count(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = CHUNK) -> Int64s:
-    """Return the number of trees that contain each subtree, `[n_subtrees] int64`, by the rule of `mine_subtrees.mine`.
+def count(forest: Forest, subtrees: SubtreeTrie) -> Int64s:
+    """Return the number of trees that contain each subtree, `[n_subtrees] int64`.
 
-    If several shards are counted, build the `SubtreeTrie` once and pass it. `chunk` trees are searched at a time.
+    The rule is that of `mine_subtrees.mine_sets`.
 
     >>> trees = Subtrees.from_lists([[(0, 0), (1, 0), (2, 1)], [(0, 0), (1, 1)]])
-    >>> count(trees.as_forest(), Subtrees.from_lists([[(0, 0), (1, 1)]])).tolist()
+    >>> count(trees.as_forest(), SubtreeTrie.build(Subtrees.from_lists([[(0, 0), (1, 1)]]))).tolist()
     [2]
     """
-    return _run(forest, subtrees, chunk, record=False)[0]
+    return _run(forest, subtrees, record=False)[0]
 
 
-def occurrences(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = CHUNK) -> Occurrences:
-    """Return which of the trees contain each subtree, under the same rule and in the same chunks as `count`."""
-    return Occurrences.gather(*_run(forest, subtrees, chunk, record=True))
+def occurrences(forest: Forest, subtrees: SubtreeTrie) -> Occurrences:
+    """Return which of the trees contain each subtree, under the same rule as `count`."""
+    return Occurrences.gather(*_run(forest, subtrees, record=True))
 
 
-def _run(
-    forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int, record: bool
-) -> tuple[Int64s, list[tuple[Int32s, Int32s]], Int32s]:
-    built = subtrees if isinstance(subtrees, SubtreeTrie) else SubtreeTrie.build(subtrees)
-    trie = built.trie
+def _run(forest: Forest, subtrees: SubtreeTrie, record: bool) -> tuple[Int64s, list[tuple[Int32s, Int32s]], Int32s]:
+    trie = subtrees.trie
     support = np.zeros(trie.label.size, np.int64)
     recorded = trie.is_end if record else np.zeros(trie.label.size, bool)
     pairs = []
-    for first in range(0, len(forest), chunk):
-        offsets = forest.offsets[first : first + chunk + 1]
+    for first in range(0, len(forest), CHUNK):
+        offsets = forest.offsets[first : first + CHUNK + 1]
         nodes = slice(offsets[0], offsets[-1])
         part = Forest(forest.label[nodes], forest.size[nodes], offsets - offsets[0])
         node, tree = _search(
-            *link(part, built.allowed), part.offsets, built.code, trie.first_child, built.allowed.shape[0], trie.depth,
-            recorded, support,
+            *link(part, subtrees.allowed), part.offsets, subtrees.code, trie.first_child, subtrees.allowed.shape[0],
+            trie.depth, recorded, support,
         )  # fmt: skip
         pairs.append((node, tree + np.int32(first)))
     return support[trie.node_of], pairs, trie.node_of
@@ -79,16 +75,9 @@ def _run(
 
 @compiled
 def _search(
-    links: Int32s,
-    tree_of: Int32s,
-    offsets: Int64s,
-    code_of: Int32s,
-    first_child: Int32s,
-    n_labels: int,
-    max_nodes: int,
-    recorded: Bools,
-    support: Int64s,
-) -> tuple[Int32s, Int32s]:
+    links: Int32s, tree_of: Int32s, offsets: Int64s, code_of: Int32s, first_child: Int32s, n_labels: int,
+    max_nodes: int, recorded: Bools, support: Int64s,
+) -> tuple[Int32s, Int32s]:  # fmt: skip
     """Add each trie node's number of trees to `support [n_nodes]`, and return the pairs of `recorded` nodes and trees.
 
     Matches, steps and stamps are those of the search in `ops.patterns.mine_subtrees`.

@@ -21,14 +21,9 @@ from ops.patterns.sequences import Sequences
 
 
 def mine_sets(
-    sequences: Sequences,
-    sets: Sequences,
-    min_support: Int64s,
-    max_length: int,
-    max_gap: int | None,
-    marks: UInt8s,
+    sequences: Sequences, sets: Sequences, min_support: Int64s, max_length: int, max_gap: int, marks: UInt8s,
     documents: Int32s,
-) -> Mined:
+) -> Mined:  # fmt: skip
     """Return every frequent subsequence of the sentences of each set.
 
     Support is the number of sentences that contain the pattern. A pattern is listed after its own prefixes, and the
@@ -42,7 +37,7 @@ def mine_sets(
             frequent if it reaches one of them; `NEVER` is none.
         max_length: maximum number of items of a pattern.
         max_gap: the maximum number of items between two neighbouring items of a pattern. 0 means contiguous patterns;
-            None or -1 means no limit.
+            -1 means no limit.
         marks: the marks of each sentence, a sum of `MARK` and `FIRST_HALF`, `[sentences]`.
         documents: the code of each sentence's document, `[sentences]`.
 
@@ -50,7 +45,6 @@ def mine_sets(
     """
     if min_support.min(initial=1) < 1 or max_length < 1:
         raise ValueError("sequences: the minimum support and the maximum length must be at least 1")
-    gap = -1 if max_gap is None or max_gap < 0 else max_gap
     n_codes = int(sequences.items.max(initial=-1)) + 1
     # numpy's zeros cost nothing until touched, which matters if millions of words are known but few occur.
     code_of, support = np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int32)
@@ -59,11 +53,11 @@ def mine_sets(
     for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
         rows = members[first:stop]
         codes, starts, alphabet = _relabelled(
-            sequences.items, sequences.offsets, rows, least.min(), gap, code_of, support
+            sequences.items, sequences.offsets, rows, least.min(), max_gap, code_of, support
         )
         grown = _mine(
             codes, starts, marks[rows], documents[rows], document_sizes(documents[rows]), alphabet.size, least,
-            max_length, gap,
+            max_length, max_gap,
         )  # fmt: skip
         grown[:, 1] = alphabet[grown[:, 1]]
         parts.append(grown)
@@ -118,16 +112,9 @@ def _relabelled(
 
 @compiled
 def _mine(
-    codes: Int32s,
-    offsets: Int64s,
-    marks: UInt8s,
-    documents: Int32s,
-    document_size: Int64s,
-    n_items: int,
-    least: Int64s,
-    max_length: int,
-    max_gap: int,
-) -> Int64s:
+    codes: Int32s, offsets: Int64s, marks: UInt8s, documents: Int32s, document_size: Int64s, n_items: int,
+    least: Int64s, max_length: int, max_gap: int,
+) -> Int64s:  # fmt: skip
     """Grow patterns by one item at a time, and return what `Mined.grown` takes.
 
     A document's sentences must be consecutive. A pattern's matches are positions of its last item: the first one in

@@ -22,14 +22,9 @@ from ops.patterns.sequences import Sequences
 
 
 def mine_sets(
-    forest: Forest,
-    sets: Sequences,
-    min_support: Int64s,
-    max_nodes: int,
-    n_labels: int,
-    marks: UInt8s,
+    forest: Forest, sets: Sequences, min_support: Int64s, max_nodes: int, n_labels: int, marks: UInt8s,
     documents: Int32s,
-) -> Mined:
+) -> Mined:  # fmt: skip
     """Return every frequent subtree of the trees of each set, as `Subtrees.extensions(n_labels)`.
 
     Subtrees are induced and ordered: a subtree preserves parents and children and the order of siblings, but siblings
@@ -38,14 +33,10 @@ def mine_sets(
 
     Args:
         forest: the trees of all sets.
-        sets: the members of each set, as indices into `forest`.
-        min_support: the minimum supports in each set, in its first half and in its second, `[sets, 3]`. A pattern is
-            frequent if it reaches one of them; `NEVER` is none.
+        sets, min_support, marks, documents: the arguments of `mine_sequences.mine_sets`, for trees as sentences.
         max_nodes: maximum number of nodes of a subtree; it has at least two. One above the size of the largest tree
             changes nothing and costs no memory.
         n_labels: number of labels; the code of every label is below it.
-        marks: the marks of each tree, a sum of `MARK` and `FIRST_HALF`, `[trees]`.
-        documents: the code of each tree's document, `[trees]`.
 
     Raises ValueError if a minimum is below 1 or the maximum below 2.
     """
@@ -66,16 +57,9 @@ def mine_sets(
 
 @compiled
 def _mine(
-    links: Int32s,
-    tree_of: Int32s,
-    offsets: Int64s,
-    marks: UInt8s,
-    documents: Int32s,
-    document_size: Int64s,
-    n_labels: int,
-    least: Int64s,
-    max_nodes: int,
-) -> Int64s:
+    links: Int32s, tree_of: Int32s, offsets: Int64s, marks: UInt8s, documents: Int32s, document_size: Int64s,
+    n_labels: int, least: Int64s, max_nodes: int,
+) -> Int64s:  # fmt: skip
     """Grow patterns by one node at a time, and return what `Mined.grown` takes.
 
     A pattern's matches are the positions of its last node, sorted by tree. A document's trees must be consecutive. A

@@ -1,40 +1,33 @@
 """Which patterns are more informative than the shorter ones that they contain."""
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ops.arrays import Bools, Float64s, Int32s, Int64s
-from ops.compiled import compiled
+from ops.arrays import Bools, Float64s, Int64s, places_among
 from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 
 
-def productive_sequences(
-    patterns: Sequences, lift: ArrayLike, productivity: float = 1.05, sets: Sequences | None = None
-) -> Bools:
-    """Return which patterns have at least `productivity` times the lift of each pattern one item shorter.
+def productive_sequences(patterns: Sequences, lift: Float64s, productivity: float, sets: Sequences) -> Bools:
+    """Return which patterns of sets have at least `productivity` times the lift of each pattern one item shorter.
 
     The shorter patterns are those obtained by removing one item, if the same set has them too. Without a baseline the
-    lift is NaN, and nothing is filtered.
+    lift is NaN, and nothing is filtered. The result is `[n]` bool.
 
     Args:
         patterns: the patterns, all distinct, `[patterns]`.
         lift: the lift of each item of `sets`, `[n]`.
         productivity: the factor; 0 keeps all patterns.
-        sets: the patterns of each set, as indices into `patterns`, `[n]` in total; by default one set of all patterns.
+        sets: the patterns of each set, as indices into `patterns`, `[n]` in total.
 
     >>> found = Sequences.from_lists([[1], [2], [1, 2], [2, 1]])
-    >>> productive_sequences(found, [2.0, 1.0, 2.05, 2.5]).tolist()
+    >>> productive_sequences(found, np.array([2.0, 1.0, 2.05, 2.5]), 1.05, Sequences.of_all(4)).tolist()
     [True, True, False, True]
     """
-    shorter, owner = _without_one_item(patterns)
-    return _productive(patterns, shorter, owner, lift, productivity, sets)
+    return _productive(patterns, *_without_one_item(patterns), lift, productivity, sets)
 
 
-def productive_subtrees(
-    subtrees: Subtrees, lift: ArrayLike, productivity: float = 1.05, sets: Sequences | None = None
-) -> Bools:
+def productive_subtrees(subtrees: Subtrees, lift: Float64s, productivity: float, sets: Sequences) -> Bools:
     """Return which subtrees are productive in the same sense.
 
     A shorter subtree lacks one leaf, or the root if the root has a single child.
@@ -45,32 +38,19 @@ def productive_subtrees(
 
 
 def _productive(
-    patterns: Sequences, shorter: Sequences, owner: Int64s, lift: ArrayLike, productivity: float, sets: Sequences | None
+    patterns: Sequences, shorter: Sequences, owner: Int64s, lift: Float64s, productivity: float, sets: Sequences
 ) -> Bools:
     place = SequenceTrie.build(patterns).find(shorter)
-    known = place >= 0
-    starts = np.searchsorted(owner[known], np.arange(len(patterns) + 1))
-    chosen = Sequences.of_all(len(patterns)) if sets is None else sets
-    lifts = np.ascontiguousarray(lift, dtype=np.float64)
-    return _keep(chosen.items, chosen.offsets, place[known], starts, lifts, float(productivity))
-
-
-@compiled
-def _keep(
-    chosen: Int32s, offsets: Int64s, shorter: Int64s, starts: Int64s, lift: Float64s, productivity: float
-) -> Bools:
-    keep = np.ones(chosen.size, np.bool_)
-    row_of = np.full(starts.size, -1, np.int64)
-    for number in range(offsets.size - 1):
-        for row in range(offsets[number], offsets[number + 1]):
-            row_of[chosen[row]] = row
-        for row in range(offsets[number], offsets[number + 1]):
-            for index in range(starts[chosen[row]], starts[chosen[row] + 1]):
-                other = row_of[shorter[index]]
-                if other >= 0 and lift[row] < productivity * lift[other]:
-                    keep[row] = False
-        for row in range(offsets[number], offsets[number + 1]):
-            row_of[chosen[row]] = -1
+    offsets = np.searchsorted(owner[place >= 0], np.arange(len(patterns) + 1))
+    others = Sequences(place[place >= 0].astype(np.int32), offsets).take(sets.items)
+    # Sets and patterns as one number, of which each entry compares its own with those of its shorter patterns.
+    first = np.repeat(np.arange(len(sets)) * len(patterns), sets.lengths)
+    order = np.argsort(first + sets.items)
+    entry = np.repeat(np.arange(len(lift)), others.lengths)
+    other, is_there = places_among((first + sets.items)[order], first[entry] + others.items)
+    entry = entry[is_there]
+    keep = np.ones(len(lift), np.bool_)
+    keep[entry[lift[entry] < productivity * lift[order[other]]]] = False
     return keep
 
 

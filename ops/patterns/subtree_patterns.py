@@ -72,8 +72,7 @@ class Subtrees:
 
     def as_forest(self) -> Forest:
         """Return the subtrees as trees."""
-        size = _sizes(self.depth, self.offsets)
-        return Forest(self.label, size, self.offsets)
+        return Forest(self.label, _sizes(self.depth, self.offsets), self.offsets)
 
     def strings(self, labels: Sequence[str]) -> list[str]:
         """Return each subtree as a bracketed string; `labels[code]` is the name of a node.

@@ -12,7 +12,7 @@ from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 
 
-def mine(sequences: Sequences, least: int, max_length: int, max_gap: int | None = None) -> tuple[Sequences, Int64s]:
+def mine(sequences: Sequences, least: int, max_length: int, max_gap: int = -1) -> tuple[Sequences, Int64s]:
     """Return the patterns of all sequences, and their supports.
 
     >>> patterns, support = mine(Sequences.from_lists([[0, 1, 2], [0, 2]]), 2, 2)
@@ -30,7 +30,7 @@ def mine_trees(forest: Forest, least: int, max_nodes: int) -> tuple[Subtrees, In
     return Subtrees.from_extensions(mined.patterns, n_labels), mined.counts["support"]
 
 
-def _mined(mine_sets: Callable[..., Mined], sentences: Sized, least: int, *limits: int | None) -> Mined:
+def _mined(mine_sets: Callable[..., Mined], sentences: Sized, least: int, *limits: int) -> Mined:
     """Mine all sentences as one set, without marks and documents."""
     n = len(sentences)
     nowhere, one = np.zeros(n, np.uint8), np.zeros(n, np.int32)

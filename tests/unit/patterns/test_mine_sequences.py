@@ -43,7 +43,7 @@ def test_patterns_and_supports_are_those_of_brute_force(sentences, min_support, 
 def test_going_on_from_a_later_match_is_not_missed():
     """1 .. 2 starts at the second 1 in the first sentence: the first match alone would miss it."""
     database = Sequences.from_lists([[1, 9, 9, 1, 2], [1, 8, 8, 2]])
-    for max_gap, count in ((0, 1), (1, 1), (2, 2), (None, 2)):
+    for max_gap, count in ((0, 1), (1, 1), (2, 2), (-1, 2)):
         assert table(*mine(database, 1, 2, max_gap))[1, 2] == count
 
 

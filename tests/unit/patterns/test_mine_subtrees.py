@@ -1,4 +1,5 @@
 from itertools import combinations
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -97,9 +98,10 @@ def test_counts_and_occurrences_are_those_of_brute_force(trees, data, chunk):
     }
     six = {pattern: [i for i, tree in enumerate(trees) if pattern in brute_force([tree], 6)] for pattern in absent[2:3]}
     wanted = [{**single, **six}.get(p, [i for i, rows in enumerate(per_tree) if p in rows]) for p in chosen]
-    forest, patterns = forest_of(trees), Subtrees.from_lists(chosen)
-    assert count_subtrees.count(forest, patterns, chunk).tolist() == [len(rows) for rows in wanted]
-    found = count_subtrees.occurrences(forest, count_subtrees.SubtreeTrie.build(patterns), chunk)
+    forest, patterns = forest_of(trees), count_subtrees.SubtreeTrie.build(Subtrees.from_lists(chosen))
+    with patch.object(count_subtrees, "CHUNK", chunk):
+        assert count_subtrees.count(forest, patterns).tolist() == [len(rows) for rows in wanted]
+        found = count_subtrees.occurrences(forest, patterns)
     pairs = [found.sentences[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(len(chosen))]
     assert pairs == wanted
 

@@ -84,7 +84,7 @@ def test_subtrees(texts, max_nodes, data):
     for number, members in enumerate(sets.to_lists()):
         own = forest.take(np.array(members, np.int32))
         alone = mine_trees(own, int(least[number].min()), max_nodes)[0]
-        where = count_subtrees.occurrences(own, alone)
+        where = count_subtrees.occurrences(own, count_subtrees.SubtreeTrie.build(alone))
         places, counts = frequent(where, marks[members], documents[members], least[number])
         patterns, found_counts = of_set(found, number)
         subtrees = Subtrees.from_extensions(Sequences.from_lists(patterns), n_labels)
