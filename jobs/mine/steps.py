@@ -27,7 +27,6 @@ from ops.mine.properties import Profiler
 from ops.mine.range_tables import RangeTables
 from ops.sentences.local_copy import open_sentences
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
-from ops.storage.store import Store
 from ops.topk.neurons import neuron_and_pole
 from ops.topk.silent import read_silent
 
@@ -190,17 +189,10 @@ def _joined(
     args: MineArgs, files: list[Output], output: Output, join: Callable[[Iterable[pa.Table]], pa.Table]
 ) -> Step:
     """Return a step, done in this process, that makes one table from the files of all items of another step."""
-    given = {"store": args.store, "files": files, "output": output, "join": join}
     return Step(
-        name=f"mine: {output.name}", items=[{}], outputs=lambda _: [output], worker=joined, args=given, here=True
-    )
-
-
-def joined(
-    item: Item, store: Store, files: list[Output], output: Output, join: Callable[[Iterable[pa.Table]], pa.Table]
-) -> Made:
-    """Make one table from these files."""
-    return {output: join(read_partials(store, files, at_once=LARGE_FILES_AT_ONCE))}
+        name=f"mine: {output.name}", items=[{}], outputs=lambda _: [output], args={}, here=True,
+        worker=lambda _: join(read_partials(args.store, files, at_once=LARGE_FILES_AT_ONCE)),
+    )  # fmt: skip
 
 
 class RangeMiner:

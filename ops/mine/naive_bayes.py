@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -43,49 +42,43 @@ class Features:
     of_rows: Callable[[Int64s, Int64s], Occurrences]
 
 
-@dataclass(frozen=True)
-class NaiveBayes:
-    """The features of several sets of sentences, which score other sentences: naive Bayes without absent features."""
+def learn(
+    candidates: pa.Table, kinds: Mapping[str, PatternKind], baseline: Baseline, sets: SentenceSets, profiler: Profiler,
+    least: int, half: int | None = None,
+) -> list[Features]:  # fmt: skip
+    """Return the strongest patterns of each kind and values of each property: those with the highest positive g2.
 
-    features: list[Features]
-
-    @classmethod
-    def learn(
-        cls, candidates: pa.Table, kinds: Mapping[str, PatternKind], baseline: Baseline, sets: SentenceSets,
-        profiler: Profiler, least: int, half: int | None = None,
-    ) -> Self:  # fmt: skip
-        """Choose the strongest patterns of each kind and values of each property: those with the highest positive g2.
-
-        Args:
-            candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
-            baseline: counts over the baseline from which the sets are learned.
-            least: minimum number of sentences of a set with a pattern or value.
-            half: the half of the documents, 0 or 1, to which `baseline` and `sets` are limited; None if they are not.
-        """
-        patterns = [strongest_patterns(candidates, kind, baseline, sets, least, half) for kind in kinds.values()]
-        return cls([*patterns, *strongest_values(profiler, baseline, sets, least)])
-
-    def evidence(self, first: int, rows: Int64s, wanted: Sequences) -> Float64s:
-        """Return the evidence that sentences belong to sets: the sum of the weights of the set's features they have.
-
-        `wanted` are, for each set from the one with index `first` on, the requested sentences, as indices into `rows`.
-        """
-        evidence, total = np.zeros(len(wanted.items)), np.zeros(len(rows))
-        for features in self.features:
-            offsets = features.sets.offsets[first : first + len(wanted) + 1]
-            own = slice(offsets[0], offsets[-1])
-            used, feature = np.unique(features.sets.items[own], return_inverse=True)
-            if len(used):
-                found = features.of_rows(rows, used.astype(np.int64))
-                _add_evidence(
-                    feature, offsets - own.start, features.weights[own], found.sentences, found.offsets, wanted.items,
-                    wanted.offsets, total, evidence,
-                )  # fmt: skip
-        return evidence
+    Args:
+        candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
+        baseline: counts over the baseline from which the sets are learned.
+        least: minimum number of sentences of a set with a pattern or value.
+        half: the half of the documents, 0 or 1, to which `baseline` and `sets` are limited; None if they are not.
+    """
+    patterns = [_strongest_patterns(candidates, kind, baseline, sets, least, half) for kind in kinds.values()]
+    return [*patterns, *_strongest_values(profiler, baseline, sets, least)]
 
 
-def strongest_patterns(
-    candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, least: int, half: int | None = None
+def evidence(learned: list[Features], first: int, rows: Int64s, wanted: Sequences) -> Float64s:
+    """Return the evidence that sentences belong to sets: the sum of the weights of the set's features they have.
+
+    `wanted` are, for each set from the one with index `first` on, the requested sentences, as indices into `rows`.
+    """
+    result, total = np.zeros(len(wanted.items)), np.zeros(len(rows))
+    for features in learned:
+        offsets = features.sets.offsets[first : first + len(wanted) + 1]
+        own = slice(offsets[0], offsets[-1])
+        used, feature = np.unique(features.sets.items[own], return_inverse=True)
+        if len(used):
+            found = features.of_rows(rows, used.astype(np.int64))
+            _add_evidence(
+                feature, offsets - own.start, features.weights[own], found.sentences, found.offsets, wanted.items,
+                wanted.offsets, total, result,
+            )  # fmt: skip
+    return result
+
+
+def _strongest_patterns(
+    candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, least: int, half: int | None
 ) -> Features:
     """Return the features that are patterns of one kind. Their weights are added up in the order of their ranks."""
     owners, patterns, lifts = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
@@ -107,7 +100,7 @@ def strongest_patterns(
     return Features(Sequences(np.asarray(keys.indices), offsets), np.log(np.concatenate(lifts)), of_rows)
 
 
-def strongest_values(profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int) -> Iterator[Features]:
+def _strongest_values(profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int) -> Iterator[Features]:
     """Yield the features that are values of properties, except nuisance, by property.
 
     The weights of a property's values are added up in the order of the values.
@@ -127,13 +120,13 @@ def strongest_values(profiler: Profiler, baseline: Baseline, sets: SentenceSets,
         yield Features(Sequences(findings.item.astype(np.int32), offsets), np.log(findings.lift), of_rows)
 
 
-def score_sets(classifier: NaiveBayes, held_out: Sequences, others: LikeRows, documents: Integers) -> list[LikeArea]:
+def score_sets(learned: list[Features], held_out: Sequences, others: LikeRows, documents: Integers) -> list[LikeArea]:
     """Return, for each set, the area under the ROC curve of its held-out sentences against similar other sentences.
 
-    Sentences are ranked by their evidence for the set (see `NaiveBayes.evidence`).
+    Sentences are ranked by their `evidence` for the set: naive Bayes without absent features.
 
     Args:
-        classifier: the classifier of all sets, learned from their training sentences.
+        learned: the features of all sets, learned from their training sentences.
         held_out: the rows of each set's held-out sentences, which were not used for learning.
         others: similar rows outside each set, from which the held-out sentences are distinguished.
     """
@@ -144,7 +137,7 @@ def score_sets(classifier: NaiveBayes, held_out: Sequences, others: LikeRows, do
             some = sets.take(np.arange(start, stop))
             rows, items = distinct(some.items)
             wanted = Sequences(items.astype(np.int32), some.offsets)
-            columns = classifier.evidence(start, rows, wanted), np.asarray(documents)[some.items]
+            columns = evidence(learned, start, rows, wanted), np.asarray(documents)[some.items]
             sides += [np.split(column, some.offsets[1:-1]) for column in columns]
         for number, (above, of_above, below, of_below) in enumerate(zip(*sides, strict=True), start):
             winners = slice(*held_out.offsets[number : number + 2])

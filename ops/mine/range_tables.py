@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,7 @@ from ops.mine.baseline_counts import Baseline, read_baselines
 from ops.mine.findings import pattern_rows, profile_rows, without_neuron
 from ops.mine.held_out_sets import OTHERS, SETS, Matcher
 from ops.mine.mining import Mining
-from ops.mine.naive_bayes import NaiveBayes, score_sets
+from ops.mine.naive_bayes import learn, score_sets
 from ops.mine.properties import Profiler
 from ops.mine.sentence_sets import SentenceSets, row_groups, sums_of_sets
 from ops.patterns.sequences import Sequences
@@ -25,13 +24,6 @@ from ops.topk.neurons import POLES, neuron_and_pole
 # The columns of the area of each of `SETS` and of the excess, and the names of the ends of their intervals.
 COLUMNS = (("auc", None), ("matched_auc", "matched"), ("random_auc", "random"), ("auc_excess", None))
 MAX_OTHERS = 10_000  # of each half of the documents
-
-
-class HalfScores(NamedTuple):
-    """The area of each set in one half, and the number of winners and others of each neuron and pole, `[n, 2]`."""
-
-    areas: list[LikeArea]
-    sizes: Int64s
 
 
 class RangeTables:
@@ -69,25 +61,30 @@ class RangeTables:
         Each half of a set is scored by what was learned from its other half, and the scores of both are pooled.
         """
         halves = [self.half_scores(candidates, number, drawn, half) for half in range(len(self.halves))]
-        areas = [pooled(both) for both in zip(*(half.areas for half in halves), strict=True)]
-        sizes = np.sum([half.sizes for half in halves], 0).tolist()
-        rows = [dict(zip(("n_winners", "n_baseline"), size, strict=True)) for size in sizes]
+        of_halves, sizes = zip(*halves, strict=True)
+        areas = [pooled(both) for both in zip(*of_halves, strict=True)]
+        rows = [dict(zip(("n_winners", "n_baseline"), size, strict=True)) for size in np.sum(sizes, 0).tolist()]
         for i, row in enumerate(rows):
             of_sets, excess = intervals(areas[i * len(SETS) : (i + 1) * len(SETS)])
             for names, interval in zip(COLUMNS, (*of_sets, excess), strict=True):
                 row |= interval.columns(*names)
         return schema.table(without_neuron("scores"), rows)
 
-    def half_scores(self, candidates: pa.Table, number: Int64s, drawn: Sequences, half: int) -> HalfScores:
-        """Score one half of the sets by the patterns and values of the other half."""
+    def half_scores(
+        self, candidates: pa.Table, number: Int64s, drawn: Sequences, half: int
+    ) -> tuple[list[LikeArea], Int64s]:
+        """Score one half of the sets by the patterns and values of the other half.
+
+        The result is the area of each set, and the number of winners and others of each neuron and pole, `[n, 2]`.
+        """
         mining, floor, learned = self.mining, self.mining.options["min_count"], 1 - half
         sets = mining.drawn_sets(number, drawn.where(mining.half[drawn.items] == learned))
         training = self.halves[learned]
-        classifier = NaiveBayes.learn(candidates, mining.kinds, training, sets, self.profiler, floor, learned)
+        features = learn(candidates, mining.kinds, training, sets, self.profiler, floor, learned)
         tested = drawn.where(mining.half[drawn.items] == half)
         others = self.others[half].similar(tested)
         sizes = np.stack([tested.lengths[:: len(SETS)], others.rows.lengths[:: len(SETS)]], 1)
-        return HalfScores(score_sets(classifier, tested, others, mining.sentences.doc), sizes)
+        return score_sets(features, tested, others, mining.sentences.doc), sizes
 
     def _others(self, half: int) -> Matcher:
         """Return what finds baseline sentences of one half of the documents to compare winners with."""

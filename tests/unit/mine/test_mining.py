@@ -13,7 +13,7 @@ from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import least_supports, mine_candidates, of_kind, read_candidates, unite
 from ops.mine.held_out_sets import SETS
 from ops.mine.mining import Mining
-from ops.mine.naive_bayes import NaiveBayes
+from ops.mine.naive_bayes import evidence, learn
 from ops.mine.properties import Profiler
 from ops.mine.range_tables import RangeTables
 from ops.mine.sentence_sets import SentenceSets
@@ -157,10 +157,10 @@ def test_scores_are_learned_from_one_half_of_the_documents_and_tested_on_the_oth
         union = unite([candidates])
         counted = BlockCounter(union, kinds, profiler).count([baseline[mining.half[baseline] != half], baseline[:0]])
         known = read_baselines(union, kinds, profiler, add_up([counted]))[0]
-        classifier = NaiveBayes.learn(candidates, kinds, known, learned, profiler, floor)
+        features = learn(candidates, kinds, known, learned, profiler, floor)
         rows = np.arange(SENTENCES)
         every = Sequences.from_lists([rows.tolist()] * len(sets))
-        evidence = classifier.evidence(0, rows, every).reshape(len(sets), SENTENCES)
+        of_rows = evidence(features, 0, rows, every).reshape(len(sets), SENTENCES)
         for place, own in enumerate(sets.to_lists()):
             tested, weight, compared = [row for row in own if mining.half[row] == half], np.zeros(SENTENCES), []
             for row in tested:
@@ -170,7 +170,7 @@ def test_scores_are_learned_from_one_half_of_the_documents_and_tested_on_the_oth
                         weight[like] += 1 / len(like)
                         compared.append(row)
                         break
-            pairs = evidence[place, compared][:, None] - evidence[place]
+            pairs = of_rows[place, compared][:, None] - of_rows[place]
             area = ((pairs > 0) + 0.5 * (pairs == 0)) @ weight
             sums[place] += area.sum() / len(compared), len(compared), len(tested), np.count_nonzero(weight)
     areas = sums[:, 0] / sums[:, 1]

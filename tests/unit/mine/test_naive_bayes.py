@@ -11,7 +11,7 @@ import pytest
 from ops.mine.baseline_counts import BlockCounter, add_up, read_baselines
 from ops.mine.candidates import mine_candidates, unite
 from ops.mine.held_out_sets import LikeRows
-from ops.mine.naive_bayes import NaiveBayes, score_sets
+from ops.mine.naive_bayes import Features, evidence, learn, score_sets
 from ops.mine.pattern_kinds import PatternKind, SequenceKind
 from ops.mine.properties import Profiler
 from ops.mine.sentence_sets import SentenceSets
@@ -39,7 +39,7 @@ def sentences(planted: int, seed: int = 0) -> list[Sentence]:
 
 def built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sets: list[np.ndarray], planted: int, top: int = 25
-) -> tuple[NaiveBayes, MiningView]:
+) -> tuple[list[Features], MiningView]:
     monkeypatch.setattr("ops.mine.naive_bayes.TOP", top)
     text = MiningView(open_corpus(tmp_path, monkeypatch, sentences(planted)))
     kinds: dict[str, PatternKind] = {
@@ -52,12 +52,11 @@ def built(
     union = unite([candidates])
     totals = add_up([BlockCounter(union, kinds, profiler).count((np.arange(400), np.zeros(0, np.int64)))])
     baseline = read_baselines(union, kinds, profiler, totals)[0]
-    return NaiveBayes.learn(candidates, kinds, baseline, learnt, profiler, 3), text
+    return learn(candidates, kinds, baseline, learnt, profiler, 3), text
 
 
-def evidence(found: NaiveBayes, rows: np.ndarray) -> np.ndarray:
-    """Return the evidence of the first set alone."""
-    return found.evidence(0, rows, Sequences.of_all(len(rows)))
+def evidence_of_first(found: list[Features], rows: np.ndarray) -> np.ndarray:
+    return evidence(found, 0, rows, Sequences.of_all(len(rows)))
 
 
 def words_of(sets: list[np.ndarray], number: int, planted: int) -> dict[tuple[str, ...], float]:
@@ -84,11 +83,11 @@ def words_of(sets: list[np.ndarray], number: int, planted: int) -> dict[tuple[st
 
 def test_the_planted_pattern_recognises_the_others_of_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, _ = built(tmp_path, monkeypatch, [np.arange(40)], 80)
-    weights = found.features[0].weights
+    weights = found[0].weights
     assert (weights > 0).all()
     # 40 of 40 winners, 40 of the 360 others.
     assert np.isclose(weights, log((40.5 / 41) / (40.5 / 361))).any()
-    scores = evidence(found, np.arange(40, 400))
+    scores = evidence_of_first(found, np.arange(40, 400))
     assert scores[:40].min() > scores[40:].max()
     own, others = Sequences.of_all(80).take([0]).where(np.arange(80) >= 40), Sequences.from_lists([range(80, 400)])
     like = LikeRows(others, np.zeros(40, np.int64), np.full(40, 320))
@@ -104,18 +103,18 @@ def test_the_evidence_is_the_sum_of_the_weights_of_what_the_sentence_has(
     sets = [np.arange(0, 100, 3), np.arange(200, 260), np.arange(10, 100, 2)]
     found, text = built(tmp_path, monkeypatch, sets, 80, top=100_000)
     rows, wanted = np.array([1, 50, 99, 333]), [[0, 1, 2, 3], [3, 1], [2]]
-    scores = found.evidence(0, rows, Sequences.from_lists(wanted)).tolist()
+    scores = evidence(found, 0, rows, Sequences.from_lists(wanted)).tolist()
     corpus, place = sentences(80), 0
     for number, places in enumerate(wanted):
         words = words_of(sets, number, 80)
-        assert len(words) == len(found.features[0].sets.to_lists()[number])
+        assert len(words) == len(found[0].sets.to_lists()[number])
         for own in places:
             sentence = corpus[rows[own]]
             total = sum(w for p, w in words.items() if contains(sentence.words, p))
             profiler = Profiler(text)
             of_values = [p for p in profiler.properties if p.is_feature and not p.is_nuisance]
             # One feature for each kind comes before those of the properties.
-            for property_, features in zip(of_values, found.features[2:], strict=True):
+            for property_, features in zip(of_values, found[2:], strict=True):
                 first, stop = features.sets.offsets[number : number + 2]
                 weights = dict(zip(features.sets.items[first:stop].tolist(), features.weights[first:stop], strict=True))
                 held = {sentence.meta["topic"]} if property_.name == "topic" else set(sentence.words)
@@ -129,10 +128,10 @@ def test_the_strongest_are_picked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     found, _ = built(tmp_path, monkeypatch, sets, 80)
     for number in range(2):
         by_strength = list(words_of(sets, number, 80).values())
-        first, stop = found.features[0].sets.offsets[number : number + 2]
+        first, stop = found[0].sets.offsets[number : number + 2]
         assert stop - first == 25 < len(by_strength)
         # The order of ties aside, weights are those of the strongest by g2.
-        ours = Counter(np.round(found.features[0].weights[first:stop], 9).tolist())
+        ours = Counter(np.round(found[0].weights[first:stop], 9).tolist())
         assert sum((ours - Counter(np.round(by_strength[:25], 9).tolist())).values()) <= 2
 
 
@@ -163,5 +162,7 @@ def test_sets_are_weighed_the_same_alone_and_beside_others(tmp_path: Path, monke
     for i, own in enumerate(sets):
         alone, _ = built(tmp_path / str(i), monkeypatch, [own], 80)
         assert np.allclose(
-            evidence(alone, np.arange(400)), found.evidence(i, np.arange(400), Sequences.of_all(400)), rtol=1e-12
+            evidence_of_first(alone, np.arange(400)),
+            evidence(found, i, np.arange(400), Sequences.of_all(400)),
+            rtol=1e-12,
         )

@@ -58,7 +58,7 @@ def test_random_sets_gain_nothing_in_either_half(tmp_path: Path, monkeypatch: py
     assert mining.held_out is not None
     sets = mining.held_out.draw(number, winners)
     for half in (0, 1):
-        areas = range_tables(mining, candidates).half_scores(candidates, number, sets, half).areas
+        areas = range_tables(mining, candidates).half_scores(candidates, number, sets, half)[0]
         excess = np.array([own.auc - matched.auc for own, matched in zip(areas[::3], areas[1::3], strict=True)])
         assert excess.std() > 0.02
         assert abs(excess.mean()) < 4 * excess.std() / np.sqrt(120)
