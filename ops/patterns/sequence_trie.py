@@ -64,13 +64,7 @@ class SequenceTrie:
         node_of = np.empty(len(patterns), np.int32)
         node_of[order] = node
         first_child = 1 + np.concatenate(([0], np.cumsum(np.concatenate(counts))))
-        return cls(
-            label=np.concatenate(labels),
-            first_child=first_child.astype(np.int32),
-            node_of=node_of,
-            alphabet=alphabet.astype(np.int32),
-            depth=depth,
-        )
+        return cls(np.concatenate(labels), first_child.astype(np.int32), node_of, alphabet.astype(np.int32), depth)
 
     @property
     def is_end(self) -> Bools:
@@ -81,14 +75,12 @@ class SequenceTrie:
 
     def compact(self, items: Int32s) -> Int32s:
         """Return each item's compact code, -1 if no pattern contains the item, `[n_items] int32`."""
-        if self.alphabet.size == 0 or items.size == 0:
-            return np.full(items.shape, -1, np.int32)
         return self._code_of[np.minimum(items, self._code_of.size - 1)]
 
     @cached_property
     def _code_of(self) -> Int32s:
         """The compact code of every item up to the largest one, followed by -1; it is computed once for all lookups."""
-        codes = np.full(int(self.alphabet[-1]) + 2, -1, np.int32)
+        codes = np.full(int(self.alphabet.max(initial=-1)) + 2, -1, np.int32)
         codes[self.alphabet] = np.arange(self.alphabet.size)
         return codes
 

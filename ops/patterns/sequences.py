@@ -87,14 +87,10 @@ class Sequences:
         return type(self)(self.items[source], offsets)
 
     def where(self, keep: ArrayLike) -> Self:
-        """Return the sentences with only the items that `keep bool [n_items]` marks."""
+        """Return the sentences with only the items that `keep bool [n_items]` marks, without gaps in their place."""
         mask = np.asarray(keep, dtype=bool)
         kept = np.concatenate(([0], np.cumsum(mask, dtype=np.int64)))
         return type(self)(self.items[mask], kept[self.offsets])
-
-    def without(self, codes: ArrayLike) -> Self:
-        """Return the sentences without the items that `codes bool [n_codes]` marks; no gaps are left in their place."""
-        return self.where(~np.asarray(codes, dtype=bool)[self.items])
 
 
 @compiled

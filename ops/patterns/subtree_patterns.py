@@ -51,12 +51,6 @@ class Subtrees:
         labels = Sequences(self.label, self.offsets).take(rows)
         return type(self)(labels.items, Sequences(self.depth, self.offsets).take(rows).items, labels.offsets)
 
-    def to_lists(self) -> list[list[tuple[int, int]]]:
-        """Return each subtree as a list of (depth, label)."""
-        labels, depths = Sequences(self.label, self.offsets), Sequences(self.depth, self.offsets)
-        pairs = zip(depths.to_lists(), labels.to_lists(), strict=True)
-        return [list(zip(depth, label, strict=True)) for depth, label in pairs]
-
     def extensions(self, n_labels: int) -> Sequences:
         """Return each subtree as the steps that build it: `steps * n_labels + label` for each node.
 

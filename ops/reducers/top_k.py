@@ -255,12 +255,7 @@ def keys_of_span(keys: torch.Tensor, lowest: torch.Tensor, first: int, stop: int
 
 
 def _place_in_neuron(neuron: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """Return the index of each pair among its neuron's pairs, `[pairs]`.
-
-    Args:
-        neuron: the neuron of each pair, `[pairs]`, ascending.
-        counts: the number of pairs of each neuron, `[neurons]`.
-    """
+    """Return the place of each pair among its neuron's pairs, given their neurons, ascending, and each one's number."""
     return torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]
 
 
@@ -268,11 +263,7 @@ def _place_in_neuron(neuron: torch.Tensor, counts: torch.Tensor) -> torch.Tensor
 def _take_in(state: Slots, values: Float32s, bits: Int32s, ids: Int64s) -> None:
     """Append the keys of the values that reach their neuron's bound; a neuron whose slots are full is cut first.
 
-    Args:
-        state: the state of the reducer.
-        values: activations, `[sentences, neurons]` float32.
-        bits: the memory of `values`, viewed as int32.
-        ids: the ids of the sentences, `[sentences]` int64.
+    `values [sentences, neurons]` are activations, and `bits` the same memory as int32.
     """
     for neuron in range(len(state.filled)):
         bound = state.bound[neuron]

@@ -57,7 +57,7 @@ class MiningView:
     def tags(self, rows: Int64s) -> Sequences:
         """Return the tags of these rows that are mined, without punctuation unless it is kept."""
         tags = self.store.tags(rows)
-        return tags if self.keeps_marks else tags.without(self._tag_is_mark)
+        return tags if self.keeps_marks else tags.where(~self._tag_is_mark[tags.items])
 
     def forest(self, rows: Int64s) -> Forest:
         """Return the trees of these rows, with S merged into ROOT if `collapse_root` is set."""

@@ -35,3 +35,9 @@ def _mined(mine_sets: Callable[..., Mined], sentences: Sized, least: int, *limit
     n = len(sentences)
     nowhere, one = np.zeros(n, np.uint8), np.zeros(n, np.int32)
     return mine_sets(sentences, Sequences.of_all(n), np.array([[least, NEVER, NEVER]]), *limits, nowhere, one)
+
+
+def to_lists(subtrees: Subtrees) -> list[list[tuple[int, int]]]:
+    """Return each subtree as a list of (depth, label)."""
+    labels, depths = (Sequences(items, subtrees.offsets).to_lists() for items in (subtrees.label, subtrees.depth))
+    return [list(zip(depth, label, strict=True)) for depth, label in zip(depths, labels, strict=True)]

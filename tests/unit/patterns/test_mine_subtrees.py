@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ops.patterns import count_subtrees
 from ops.patterns.forest import Forest
 from ops.patterns.subtree_patterns import Subtrees
-from tests.unit.patterns.mined import mine_trees
+from tests.unit.patterns.mined import mine_trees, to_lists
 
 
 def grow(nodes):
@@ -81,7 +81,7 @@ def brute_force(trees, max_nodes):
 @given(FORESTS, st.integers(1, 3), st.integers(2, 5))
 def test_subtrees_and_supports_are_those_of_brute_force(trees, min_support, max_nodes):
     found, support = mine_trees(forest_of(trees), min_support, max_nodes)
-    rows = {tuple(row): count for row, count in zip(found.to_lists(), support.tolist(), strict=True)}
+    rows = {tuple(row): count for row, count in zip(to_lists(found), support.tolist(), strict=True)}
     assert len(rows) == len(found)
     wanted = brute_force(trees, max_nodes)
     assert rows == {pattern: count for pattern, count in wanted.items() if count >= min_support}
@@ -110,7 +110,7 @@ def test_one_node_can_be_parent_and_grandparent_of_matches():
     """The inner 0 ends one match of 0 below 0 and begins another; without the steps back its sibling 1 is lost."""
     tree = (0, [(0, [(0, []), (1, [])])])
     found, support = mine_trees(forest_of([tree]), 1, 4)
-    rows = {tuple(row): count for row, count in zip(found.to_lists(), support.tolist(), strict=True)}
+    rows = {tuple(row): count for row, count in zip(to_lists(found), support.tolist(), strict=True)}
     assert rows == brute_force([tree], 4)
     assert ((0, 0), (1, 0), (1, 1)) in rows
 

@@ -13,7 +13,7 @@ from ops.patterns.mined import FIRST_HALF, MARK, NEVER, Mined, by_document
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
-from tests.unit.patterns.mined import mine, mine_trees
+from tests.unit.patterns.mined import mine, mine_trees, to_lists
 from tests.unit.patterns.read_forest import read_forest
 
 SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=7), min_size=1, max_size=9)
@@ -88,7 +88,7 @@ def test_subtrees(texts, max_nodes, data):
         places, counts = frequent(where, marks[members], documents[members], least[number])
         patterns, found_counts = of_set(found, number)
         subtrees = Subtrees.from_extensions(Sequences.from_lists(patterns), n_labels)
-        assert subtrees.to_lists() == [alone.to_lists()[place] for place in places]
+        assert to_lists(subtrees) == [to_lists(alone)[place] for place in places]
         assert found_counts == counts
 
 

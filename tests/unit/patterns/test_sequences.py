@@ -30,9 +30,9 @@ def test_take_follows_indices_and_bools(lists, data):
 
 
 @given(LISTS, st.sets(st.integers(0, 5)))
-def test_without_closes_up(lists, dropped):
-    marks = np.array([code in dropped for code in range(6)])
-    found = Sequences.from_lists(lists).without(marks)
+def test_what_is_left_closes_up(lists, dropped):
+    sequences = Sequences.from_lists(lists)
+    found = sequences.where(~np.isin(sequences.items, list(dropped)))
     assert found.to_lists() == [[item for item in row if item not in dropped] for row in lists]
 
 
