@@ -14,7 +14,7 @@ from ops.report.side_jobs import SIDE_JOBS
 from ops.report.site import Site
 from ops.storage.lock import HeldError
 from ops.storage.store import Store
-from ops.topk.neuron_names import NEURON, parse_pair
+from ops.topk.neurons import NEURON, parse_pair
 
 NEURONS = "report/neurons"
 

@@ -42,7 +42,7 @@ from ops.show.side_jobs import (
     word_listings,
 )
 from ops.storage.tables import read_table
-from ops.topk.neuron_names import NEURON, parse_pair
+from ops.topk.neurons import NEURON, parse_pair
 
 Facts = tuple[Any, Callable[[int], str]]
 

@@ -4,8 +4,7 @@ from jobs.options.configs import MOST_UNITS, UnitsConfig
 from jobs.run_folder.run import Run
 from jobs.stage.scored import Scored
 from ops.errors import InputError
-from ops.topk.neuron_names import in_order
-from ops.topk.neurons import Neurons
+from ops.topk.neurons import Neurons, in_order
 
 
 def chosen_units(config: UnitsConfig, run: Run, done: str) -> tuple[str, ...]:

@@ -99,7 +99,8 @@ class PilotScorer:
         sent_ids, tokens = np.concatenate([p[0] for p in parts]), TokenBlock.joined([p[1] for p in parts])
         excess = token_excess(tokens, self.tokenizer, self.args.facts.name)
         some_tokens = [tokens[i] for i in spread_lengths(tokens.lengths.tolist())]
-        equal_lengths = self._check(some_tokens)
+        check_layers(self.scorer, some_tokens)
+        equal_lengths = padding_leaks(self.scorer, some_tokens)
         budget = self.args.token_budget
         blocks: list[torch.Tensor] = []
         for _, batch in block_batches(sent_ids, tokens, budget, equal_lengths):
@@ -146,11 +147,6 @@ class PilotScorer:
             why = f"{said}, although the states are finite: its weights are too large for float32"
             raise dictionary.asked.error(why)
         raise InputError(f"--model {self.args.facts.name}: {said}; try --dtype float32, or another model")
-
-    def _check(self, tokens: list[Tokens]) -> bool:
-        """Reject a model whose states fail the checks; tell whether it needs batches of equal length."""
-        check_layers(self.scorer, tokens)
-        return padding_leaks(self.scorer, tokens)
 
 
 def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, TokenBlock]]:

@@ -1,6 +1,9 @@
-"""Indices of neurons and of their sets of winners, counted through the layers from the first to the last."""
+"""Indices of neurons and of their sets of winners, counted through the layers from the first to the last.
 
-from collections.abc import Iterator, Mapping, Sequence
+It also parses the values of flags that name a neuron, or anything else that is identified by two numbers.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -9,17 +12,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Int16s, Int32s, Int64s, Integers
-from ops.errors import InputError
+from ops.errors import InputError, one_line
 from ops.schema import layer_widths
 from ops.storage.store import Store
 from ops.storage.tables import part_name
-from ops.topk.neuron_names import in_order
 
 # In the order in which tables are sorted by pole.
 POLES = ("bottom", "top")
 
 # Number of neurons in a part of topk/ and neurons/, and in a row group of the shards' files; a task is one such part.
 NEURONS_PER_PART = 256
+
+NEURON = "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)"
+MOST_DIGITS = 9  # maximum number of digits of a layer, a unit or a head
 
 Numbers = TypeVar("Numbers", int, Int64s)
 
@@ -139,3 +144,31 @@ def parts(neurons: int) -> Iterator[tuple[int, int, int]]:
     """Yield (part, first neuron, stop) for each part of a total of `neurons` neurons."""
     for part, first in enumerate(range(0, neurons, NEURONS_PER_PART)):
         yield part, first, min(first + NEURONS_PER_PART, neurons)
+
+
+def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:
+    """Return the two integers of a text that separates them by a colon.
+
+    Raises:
+        InputError: the text is anything else; the message names `expected`.
+    """
+    first, colon, second = text.partition(":")
+    if not text:
+        raise InputError(f"{flag} is missing: name {expected}")
+    if not (colon and first.isdecimal() and second.isdecimal()):
+        raise InputError(f"{flag} {text!r}: expected {expected}")
+    if max(len(first), len(second)) > MOST_DIGITS:
+        raise InputError(f"{flag} {one_line(text, 60)}: no model is that large; expected {expected}")
+    return int(first), int(second)
+
+
+def in_order(flag: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the neurons that a flag names, sorted by layer and unit, each once and in normal form.
+
+    Raises:
+        InputError: a name is not LAYER:UNIT.
+
+    >>> in_order("--units", ["10:3", "2:07", "2:7"])
+    ('2:7', '10:3')
+    """
+    return tuple(f"{layer}:{unit}" for layer, unit in sorted({parse_pair(flag, name, NEURON) for name in names}))

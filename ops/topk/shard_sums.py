@@ -73,7 +73,8 @@ class HostSums:
     ) -> None:
         self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
         self.within = within or DatasetWinners()
-        self.most = rows_together(len(edges)) if sparse else None  # sentences of a block; None for any number
+        # The most sentences of a block; None for any number.
+        self.most = max(min(SENTENCES_PER_BLOCK, SPARSE_CELLS // len(edges)), 1) if sparse else None
         self.waiting: list[tuple[Ids, torch.Tensor]] = []
         self.histogram = Histogram(edges)
         self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
@@ -173,15 +174,6 @@ class QueuedSums(HostSums):
         rows = np.flatnonzero(np.isin(ids, self.sample))
         if len(rows):
             self.kept.append((ids[rows], values.index_select(0, to_device(rows, values.device))))
-
-
-def rows_together(features: int) -> int:
-    """Return how many sentences are added in one update, given the number of sparse features.
-
-    >>> [rows_together(features) for features in (4_096, 1 << 20)]
-    [256, 32]
-    """
-    return max(min(SENTENCES_PER_BLOCK, SPARSE_CELLS // features), 1)
 
 
 def finite_rows(

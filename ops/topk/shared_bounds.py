@@ -17,16 +17,7 @@ from ops.topk.datasets import Datasets
 from ops.topk.partial_file import HISTOGRAM, read_counts, read_of_all
 
 _LOST = (OSError, pa.ArrowException, KeyError, ValueError)
-
-
-def is_due(counted: int, posted: int) -> bool:
-    """Return whether new bounds are due: for each of the first shards, then for every further 5 % of shards.
-
-    Args:
-        counted: number of shards counted so far.
-        posted: number of shards that were counted when bounds were last posted.
-    """
-    return counted > posted * 1.05
+GROWTH = 1.05  # new bounds are posted for each of the first shards, then for every further 5 % of shards
 
 
 class CorpusBounds:
@@ -96,7 +87,7 @@ class BoundPublisher:
             for shard, counts in zip(shards, side_by_side(self._read, shards, LARGE_FILES_AT_ONCE), strict=True):
                 self.shared.update(shard, counts)
             counted = len(self.shared.all.shards)
-            if not is_due(counted, self.posted):
+            if counted <= self.posted * GROWTH:
                 return
             bounds = self.shared.result()
             table = pa.table(list(bounds), [str(place) for place in range(len(bounds))])
@@ -116,11 +107,7 @@ class BoundPublisher:
 class BoundReader:
     """Returns the posted bounds to a worker if they are newer than the last bounds returned, otherwise None.
 
-    Args:
-        store: the run's folder.
-        path: the path at which the bounds are posted.
-        fingerprint: the fingerprint of the stage.
-        neurons: number of neurons.
+    The arguments are those of the `BoundPublisher`, and the number of neurons.
     """
 
     def __init__(self, store: Store, path: str, fingerprint: str, neurons: int) -> None:

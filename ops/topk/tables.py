@@ -1,16 +1,16 @@
 """The published tables neurons/, topk/ and topk_by_dataset/, from the sums of all shards for a range of neurons."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import torch
 
+from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Int16s, Int32s, Int64s
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, TopK, decode_keys
-from ops.schema import group_rows, schema
 from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.neurons import POLES, Neurons
 from ops.topk.partial_file import TOKENS_ACTIVE, by_neuron, read_counts, read_keys, read_moments
@@ -67,9 +67,8 @@ class RangeSums:
             for sets in (self.winners, self.within)
         )
         by_pole = {pole: own for (pole,), own in winners.items()}
-        rows = neuron_rows(
-            layer, unit, self.moments, by_pole, edges, self.histogram, largest, neurons.first, self.tokens_active
-        )
+        silent = is_silent(layer, self.moments.std, largest, neurons.first)
+        rows = neuron_rows(layer, unit, self.moments, by_pole, edges, self.histogram, silent, self.tokens_active)
         tables = {"neurons": [rows], "topk": list(winner_rows("topk", layer, unit, winners))}
         if self.datasets.k:
             tables["topk_by_dataset"] = list(winner_rows("topk_by_dataset", layer, unit, within))
@@ -98,8 +97,7 @@ def neuron_rows(
     winners: dict[str, PoleWinners],
     edges: Float32s,
     histogram: Int64s,
-    largest: Float64s,
-    first: int = 1,
+    silent: Bools,
     tokens_active: Int64s | None = None,
 ) -> pa.Table:
     """Return the rows of `neurons/`; the threshold and mean of a pole without winners are null.
@@ -110,39 +108,25 @@ def neuron_rows(
         winners: the winners of each pole; the last winner's activation is the pole's threshold.
         edges: the histogram's inner edges, `[neurons, bins - 1]`.
         histogram: the histogram's counts, `[neurons, bins]`.
-        largest: the largest absolute activation of each layer from layer `first` on, `[layers]`.
-        first: the layer of the first entry of `largest`.
+        silent: which neurons are silent, `[neurons]`.
         tokens_active: number of tokens at which each sparse feature is active, `[neurons]`; None if units are not
             sparse. The first bin of a sparse feature's histogram counts the sentences in which it is inactive.
     """
-    size = len(layer)
-    columns = {
-        "layer": pa.array(layer),
-        "unit": pa.array(unit),
-        "n": pa.array(np.full(size, moments.n)),
-        "mean": pa.array(moments.mean),
-        "std": pa.array(moments.std),
-        "skew": pa.array(moments.skew, from_pandas=True),
-        "kurtosis": pa.array(moments.kurtosis, from_pandas=True),
-        "min": pa.array(moments.min),
-        "max": pa.array(moments.max),
-        "histogram_edges": by_neuron(edges),
-        "histogram_counts": by_neuron(histogram),
-    }
+    size, none = len(layer), [None] * len(layer)
+    columns: dict[str, Any] = {"layer": layer, "unit": unit, "n": np.full(size, moments.n), "is_silent": silent}
+    columns |= {name: getattr(moments, name) for name in ("mean", "std", "skew", "kurtosis", "min", "max")}
+    columns |= {"histogram_edges": by_neuron(edges), "histogram_counts": by_neuron(histogram)}
     for pole in POLES:
-        threshold, mean = pa.nulls(size, pa.float32()), pa.nulls(size, pa.float64())
+        threshold, mean = none, none
         if pole in winners:
             values, _, filled = winners[pole]
             count = filled.sum(1)
-            none = count == 0  # a sparse feature that is never active
-            threshold = pa.array(values[np.arange(size), count - 1], mask=none)
-            mean = pa.array(np.where(filled, values.astype(np.float64), 0).sum(1) / np.maximum(count, 1), mask=none)
+            never = count == 0  # a sparse feature that is never active
+            threshold = pa.array(values[np.arange(size), count - 1], mask=never)
+            mean = pa.array(np.where(filled, values.astype(np.float64), 0).sum(1) / np.maximum(count, 1), mask=never)
         columns |= {f"{pole}_threshold": threshold, f"{pole}_mean": mean}
-    columns |= {"n_active": pa.nulls(size, pa.int64()), "tokens_active": pa.nulls(size, pa.int64())}
-    if tokens_active is not None:
-        columns |= {"n_active": pa.array(moments.n - histogram[:, 0]), "tokens_active": pa.array(tokens_active)}
-    columns["is_silent"] = pa.array(is_silent(layer, moments.std, largest, first))
-    return pa.table({name: columns[name] for name in schema("neurons").names})
+    active = (none, none) if tokens_active is None else (moments.n - histogram[:, 0], tokens_active)
+    return schema.table("neurons", columns | dict(zip(("n_active", "tokens_active"), active, strict=True)))
 
 
 def winner_rows(
@@ -163,8 +147,8 @@ def winner_rows(
     sizes = [own.filled.shape[1] for own in sets]
     rank = np.concatenate([np.arange(1, size + 1) for size in sizes])
     code = np.repeat(np.arange(len(sets)), sizes)
-    step = max(group_rows(table) // len(rank), 1)
-    names = schema(table).names
+    step = max(schema.group_rows(table) // len(rank), 1)
+    names = schema.schema(table).names
     for start in range(0, len(layer), step):
         rows = slice(start, start + step)
         values, ids, filled = (np.concatenate([own[i][rows] for own in sets], 1) for i in range(3))

@@ -16,10 +16,11 @@ from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_of_sparse
 from ops.reducers.top_k import EMPTY, TopK, decode_keys
 from ops.topk.partial_file import TOKENS_ACTIVE, read_keys
-from ops.topk.score_shard import ShardResult, ShardScorer
+from ops.topk.score_shard import ShardScorer
 from ops.topk.sentences import read_sample
 from tests.unit.dictionaries.made import weights, write
 from tests.unit.small_models import CONFIGS, LAYERS, VOCABULARY, WIDTH, save_tokenizer
+from tests.unit.topk.rows_in_memory import ShardResult, table_of
 
 FEATURES, N, K = 40, 30, 6
 RNG = np.random.default_rng(5)
@@ -142,7 +143,8 @@ def shards(scorer: DictionaryScorer, cuts: list[int]) -> tuple[list[ShardResult]
     sample = np.array([1, 4, 17])
     found = []
     for a, b in spans:
-        found.append(made.run((a, b), iter([(np.arange(a, b), SENTENCES[a:b])]), sample))
+        rows, totals = made.run((a, b), iter([(np.arange(a, b), SENTENCES[a:b])]), sample)
+        found.append(ShardResult(table_of(rows), totals))
         assert found[-1].table.num_rows == FEATURES
     return found, values.numpy()
 
@@ -174,7 +176,7 @@ def test_top_k_is_what_sorting_gives_and_zeros_do_not_win(
     assert tokens == 5 * sum(len(s.ids) for s in SENTENCES)
     for result, (a, b) in zip(results, pairwise(cuts), strict=True):
         expected = [i for i in (1, 4, 17) if a <= i < b]
-        assert result.sampled == expected
+        assert result.totals.sampled == expected
         assert np.array_equal(read_sample(result.table, len(expected)).toarray(), values[expected])
 
 

@@ -2,7 +2,17 @@ import numpy as np
 import pytest
 
 from ops.errors import InputError
-from ops.topk.neurons import NEURONS_PER_PART, POLES, Neurons, neuron_and_pole, part_of, parts, set_number
+from ops.topk.neurons import (
+    NEURON,
+    NEURONS_PER_PART,
+    POLES,
+    Neurons,
+    neuron_and_pole,
+    parse_pair,
+    part_of,
+    parts,
+    set_number,
+)
 
 
 def test_layers_and_units_run_through_the_layers() -> None:
@@ -51,3 +61,10 @@ def test_parts_cover_all_neurons() -> None:
     ]
     for part, first, stop in found:
         assert {part_of(neuron) for neuron in (first, stop - 1)} == {part}
+
+
+def test_a_neuron_is_two_whole_numbers() -> None:
+    assert parse_pair("--neuron", "3:17", NEURON) == (3, 17)
+    for text, said in (("", "is missing"), ("3", "expected LAYER"), ("1:" + "9" * 40, "no model is that large")):
+        with pytest.raises(InputError, match=said):
+            parse_pair("--neuron", text, NEURON)

@@ -7,13 +7,13 @@ from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
 from ops.schema import group_rows, schema
 from ops.topk.neurons import Neurons
-from ops.topk.silent import largest_by_layer, silent_neurons
+from ops.topk.silent import is_silent, largest_by_layer, silent_neurons
 from ops.topk.tables import PoleWinners, decode_winners, neuron_rows, winner_rows
 
 NEURONS = Neurons((3, 2))
 LAYER, UNIT = NEURONS.layer_and_unit(np.arange(len(NEURONS)))
 K = 4
-LARGEST = np.ones(len(NEURONS.widths))
+HEARD = np.zeros(len(NEURONS), bool)
 VALUES = (np.random.default_rng(0).integers(-9, 10, (30, len(NEURONS))) / 4).astype(np.float32)
 IDS = np.arange(100, 130)
 
@@ -65,7 +65,7 @@ def test_each_table_holds_whole_neurons_within_a_row_group() -> None:
 def test_a_neuron_s_row_says_what_its_winners_do(poles: tuple[str, ...]) -> None:
     edges, counts = np.arange(5, dtype=np.float32)[:, None] + np.arange(3), np.arange(20).reshape(5, 4)
     moments = Moments.of(torch.from_numpy(VALUES))
-    table = neuron_rows(LAYER, UNIT, moments, {p: winners(p) for p in poles}, edges.astype(np.float32), counts, LARGEST)
+    table = neuron_rows(LAYER, UNIT, moments, {p: winners(p) for p in poles}, edges.astype(np.float32), counts, HEARD)
     table = table.cast(schema("neurons"))
     assert table["layer"].to_pylist() == LAYER.tolist()
     assert table["unit"].to_pylist() == UNIT.tolist()
@@ -88,7 +88,7 @@ def test_a_unit_that_varies_by_rounding_alone_is_silent() -> None:
     moments, edges, counts = Moments.of(torch.from_numpy(values)), np.zeros((4, 1), np.float32), np.zeros((4, 2), int)
     largest = largest_by_layer(layer, moments.min, moments.max, Neurons((2, 2, 0)))
     assert largest.tolist() == [4.0, np.float32(1e-7), 0.0]
-    table = neuron_rows(layer, unit, moments, {}, edges, counts, largest)
+    table = neuron_rows(layer, unit, moments, {}, edges, counts, is_silent(layer, moments.std, largest))
     assert table["is_silent"].to_pylist() == [False, True, False, True]
     assert silent_neurons(table) == {(1, 1), (2, 1)}
     none = Moments.empty(4)
@@ -99,7 +99,7 @@ def test_fewer_sentences_than_k_give_the_last_one_s_threshold_and_the_mean_of_al
     few = VALUES[:2]
     edges, counts = np.zeros((5, 1), np.float32), np.zeros((5, 2), np.int64)
     table = neuron_rows(
-        LAYER, UNIT, Moments.of(torch.from_numpy(few)), {"top": winners("top", few)}, edges, counts, LARGEST
+        LAYER, UNIT, Moments.of(torch.from_numpy(few)), {"top": winners("top", few)}, edges, counts, HEARD
     )
     assert table["top_threshold"].to_pylist() == few.min(0).tolist()
     assert table["top_mean"].to_pylist() == pytest.approx(few.mean(0, dtype=np.float64).tolist())
