@@ -109,9 +109,7 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
     if config.k_per_dataset:
         depends_on["k_per_dataset"] = config.k_per_dataset
     datasets = Datasets.chosen(config.k_per_dataset, run.require("ingest")["counts"]["sources"])
-    job = begin_pass(
-        "topk", config, run, prepared.facts, prepared.tokenizer, depends_on, model_of_the_run=True
-    )  # fmt: skip
+    job = begin_pass("topk", config, run, prepared.facts, prepared.tokenizer, depends_on, model_of_the_run=True)
     if job is None:
         return
     args = score_args(config, prepared, datasets, job)

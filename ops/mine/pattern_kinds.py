@@ -134,8 +134,8 @@ def pattern_kinds(view: MiningView, options: Mapping[str, Any]) -> dict[str, Pat
     kinds: dict[str, PatternKind] = {}
     for name, column in (("word", "words"), ("tag", "tags")):
         if view.store.has[column]:
-            limits = [options[f"{name}_{limit}"] for limit in ("min_support", "max_length", "max_gap")]
-            kinds[name] = SequenceKind(name, view, *limits, engine=options["engine"])
+            limits = {limit: options[f"{name}_{limit}"] for limit in ("min_support", "max_length", "max_gap")}
+            kinds[name] = SequenceKind(name, view, engine=options["engine"], **limits)
     if view.store.has["labels"]:
         kinds["subtree"] = SubtreeKind(view, options["subtree_min_support"], options["subtree_max_nodes"])
     return kinds

@@ -37,10 +37,6 @@ class Occurrences:
         chosen = Sequences(sentences, offsets).take(node_of)
         return cls(chosen.items, chosen.offsets)
 
-    def support(self) -> Int64s:
-        """Return the number of sentences that contain each pattern, `[n_patterns] int64`."""
-        return np.diff(self.offsets)
-
 
 @compiled
 def _scatter(node: Int32s, sentence: Int32s, free: Int64s, sentences: Int32s) -> None:

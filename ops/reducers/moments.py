@@ -53,8 +53,9 @@ class Moments:
 
     def of_neurons(self, first: int, stop: int) -> "Moments":
         """Return the moments of the neurons from `first` to `stop` - 1."""
-        columns = self.mean, self.m2, self.m3, self.m4, self.min, self.max
-        return Moments(self.n, *(column[first:stop] for column in columns))
+        own = slice(first, stop)
+        mean, m2, m3, m4 = self.mean[own], self.m2[own], self.m3[own], self.m4[own]
+        return Moments(self.n, mean, m2, m3, m4, self.min[own], self.max[own])
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of the union of two disjoint sets of sentences."""

@@ -46,7 +46,7 @@ def state_bytes(neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASE
     >>> state_bytes(9_216, 10_000, 2) / 1e9, state_bytes(9_216, 10_000, 2, Datasets(1_000, (*"abcdef",))) / 1e9
     (2.21184, 3.538944)
     """
-    return 8 * neurons * poles * (least_room(k) + (len(datasets) * least_room(datasets.k) if datasets.k else 0))
+    return 8 * neurons * poles * (least_room(k) + len(datasets) * least_room(datasets.k))
 
 
 def check_room(
