@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.corpus.meta import meta_maps, meta_structs
+from ops.corpus.meta import META_MAP, meta_structs
 from ops.sentences.codes import coded, name_kinds, sentence_table
 from ops.sentences.local_copy import open_sentences
 from ops.sentences.pipeline import Annotation
@@ -67,7 +67,7 @@ class Sentence:
 def to_table(sentences: list[Sentence], first: int = 0, keys: set[str] | None = None) -> pa.Table:
     """Return the rows of `sentences/`, ids from `first` in steps of 2; `meta` has these keys, or their own."""
     names = sorted({key for s in sentences for key in s.meta} if keys is None else keys)
-    meta = pa.chunked_array([meta_maps([s.meta for s in sentences])])
+    meta = pa.chunked_array([pa.array([s.meta for s in sentences], META_MAP)])
     corpus = pa.table(
         {
             "sent_id": pa.array([first + 2 * i for i in range(len(sentences))], pa.int64()),
