@@ -14,8 +14,8 @@ from ops.forms.clauses import Clauses
 from ops.forms.forms import Forms
 from ops.patterns.sequences import Sequences
 from ops.penn import PUNCTUATION_TAGS, read_labels_and_sizes
-from ops.sentences.build_copy import is_mark
 from ops.sentences.names import Names
+from ops.sentences.store import is_mark
 
 _KEPT = 4  # groups of sentences that are kept in memory, since several forms are asked for the same ones
 

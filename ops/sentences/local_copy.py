@@ -11,8 +11,7 @@ from pathlib import Path
 
 from ops.errors import InputError, one_line
 from ops.schema import SCHEMA_VERSION
-from ops.sentences.build_copy import build_copy
-from ops.sentences.store import SentenceStore
+from ops.sentences.store import SentenceStore, build_copy
 from ops.storage.store import Store
 
 _LAYOUT = "folds"  # name of the layout of the copy's files; another layout needs another name

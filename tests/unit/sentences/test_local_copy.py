@@ -12,8 +12,8 @@ import pytest
 
 from ops.errors import InputError
 from ops.schema import SCHEMA_VERSION
-from ops.sentences.build_copy import build_copy
 from ops.sentences.local_copy import drop_sentences, open_sentences
+from ops.sentences.store import build_copy
 from ops.storage.store import Store
 from tests.conftest import ROOT
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences, write_store
@@ -104,9 +104,9 @@ def test_the_copy_s_memory_is_that_of_its_blocks(tmp_path: Path, monkeypatch: py
     whole = open_corpus(tmp_path / "a", monkeypatch, *shards)
     (tmp_path / "small").mkdir()
     for name, value in (("SHARDS", 1), ("WORDS", 2)):
-        monkeypatch.setattr(f"ops.sentences.build_copy.{name}", value)
+        monkeypatch.setattr(f"ops.sentences.store.{name}", value)
     build_copy(Store(str(tmp_path / "a" / "run")), "codes", tmp_path / "small")
-    files = {p.name: p.read_bytes() for p in whole._folder.iterdir()}
+    files = {p.name: p.read_bytes() for p in Path(whole.sent_id.filename).parent.iterdir()}
     assert files == {p.name: p.read_bytes() for p in (tmp_path / "small").iterdir()}
     assert whole.documents == len({s.document for shard in shards for s in shard})
     assert np.array_equal(np.unique(whole.doc), np.arange(whole.documents))
