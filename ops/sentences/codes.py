@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     # Mining reads codes too, and its workers start two seconds sooner without spaCy.
     from ops.sentences.pipeline import Annotation
 
-_INT32S = pa.list_(pa.int32())
 _PLAIN = ("sent_id", "is_baseline", "is_winner", "fold", "wins")
 _META = "meta:"
 # The separator of a dataset's name and a doc_id: equal doc_ids of two datasets are two documents.
@@ -30,21 +29,6 @@ NAME_KINDS = ("word", "tag", "label", "dataset")
 LISTS = {"words": "word", "tags": "tag", "labels": "label"}
 
 NAMES_SCHEMA = pa.schema([("kind", pa.string()), ("name", pa.string())])
-
-
-class Coded(NamedTuple):
-    """Some sentences as codes; a code is the index of a name in the sorted list of these sentences' names of its kind.
-
-    Attributes:
-        codes: one row for each sentence, with the columns `sent_id`, `is_baseline`, `is_winner`, `fold`, `wins`,
-            `document` (int64, see `document_codes`), `dataset` (int32), the lists of int32 `words`, `tags`, `labels`
-            and `sizes` (sizes of the subtrees, in preorder), and `meta:KEY` for each metadata key (int32, null if the
-            sentence lacks the key).
-        names: a table with `NAMES_SCHEMA`, sorted by kind in the order of `name_kinds` and then by name.
-    """
-
-    codes: pa.Table
-    names: pa.Table
 
 
 def name_kinds(keys: Iterable[str]) -> list[str]:
@@ -84,35 +68,44 @@ def sentence_table(
     return pa.table({name: columns[name] for name in found.names}).cast(found)
 
 
-def coded(sentences: pa.Table) -> Coded:
-    """Return rows of `sentences/` as codes; trees become labels and sizes, without words and punctuation.
+def coded(sentences: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return rows of `sentences/` as codes, and the names of these codes.
+
+    A code is the index of a name in the sorted list of these sentences' names of its kind. Trees become labels and
+    sizes, without words and punctuation.
+
+    Returns:
+        One row for each sentence, with the columns `sent_id`, `is_baseline`, `is_winner`, `fold`, `wins`, `document`
+        (int64, see `document_codes`), `dataset` (int32), the lists of int32 `words`, `tags`, `labels` and `sizes`
+        (sizes of the subtrees, in preorder), and `meta:KEY` for each metadata key (int32, null if the sentence lacks
+        the key). And the names, by `NAMES_SCHEMA`, sorted by kind in the order of `name_kinds` and then by name.
 
     Raises:
         InputError: a tree is malformed.
     """
     trees = [read_labels_and_sizes(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
+    words, tags = (sentences[name].combine_chunks() for name in ("words", "tags"))
     labels = pa.array([labels for labels, _ in trees], pa.list_(pa.string()))
     columns = {name: sentences[name] for name in _PLAIN}
     columns["document"] = document_codes(sentences["dataset"], sentences["doc_id"])
     names: dict[str, pa.Array] = {}
-    for column, lists in (("words", sentences["words"]), ("tags", sentences["tags"]), ("labels", labels)):
-        whole = _whole(lists)
-        codes, names[LISTS[column]] = _encoded(pc.list_flatten(whole))
-        columns[column] = pa.ListArray.from_arrays(_offsets(whole), codes)
-    columns["sizes"] = pa.array([sizes for _, sizes in trees], _INT32S)
-    columns["dataset"], names["dataset"] = _encoded(_whole(sentences["dataset"]))
+    for column, lists in (("words", words), ("tags", tags), ("labels", labels)):
+        codes, names[LISTS[column]] = _encoded(pc.list_flatten(lists))
+        columns[column] = pa.ListArray.from_arrays(_offsets(lists), codes)
+    columns["sizes"] = pa.array([sizes for _, sizes in trees], pa.list_(pa.int32()))
+    columns["dataset"], names["dataset"] = _encoded(sentences["dataset"].combine_chunks())
     keys = sorted(meta_keys(sentences.schema))
     for key in keys:
-        columns[f"{_META}{key}"], names[f"{_META}{key}"] = _encoded(_whole(sentences["meta"]).field(key))
+        columns[f"{_META}{key}"], names[f"{_META}{key}"] = _encoded(sentences["meta"].combine_chunks().field(key))
     found = [(kind, names[kind]) for kind in name_kinds(keys)]
     kinds = [kind for kind, own in found for _ in range(len(own))]
     every = pa.concat_arrays([pa.array([], pa.string()), *(own for _, own in found)])
-    return Coded(pa.table(columns), pa.table([pa.array(kinds, pa.string()), every], schema=NAMES_SCHEMA))
+    return pa.table(columns), pa.table([pa.array(kinds, pa.string()), every], schema=NAMES_SCHEMA)
 
 
 def names_of(table: pa.Table, kind: str) -> pa.Array:
     """Return the names of one kind, in the order of the table."""
-    return _whole(table["name"].filter(pc.equal(table["kind"], kind)))
+    return table["name"].filter(pc.equal(table["kind"], kind)).combine_chunks()
 
 
 def document_codes(datasets: pa.ChunkedArray, doc_ids: pa.ChunkedArray) -> pa.Array:
@@ -121,7 +114,7 @@ def document_codes(datasets: pa.ChunkedArray, doc_ids: pa.ChunkedArray) -> pa.Ar
     With hashes, workers do not need a shared list of documents. Equal doc_ids of two datasets are two documents. Among
     20 million documents the probability that two share a code is 1e-5.
     """
-    whole = _whole(pc.binary_join_element_wise(datasets, doc_ids, _OF)).dictionary_encode()
+    whole = pc.binary_join_element_wise(datasets, doc_ids, _OF).combine_chunks().dictionary_encode()
     names = whole.dictionary.to_pylist()
     digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names)
     return pa.array(np.frombuffer(digests, "<i8")).take(whole.indices)
@@ -139,7 +132,3 @@ def _encoded(values: pa.Array) -> tuple[pa.Array, pa.Array]:
 def _offsets(lists: pa.ListArray) -> pa.Array:
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
     return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-
-
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -43,14 +43,14 @@ def test_codes_stand_for_what_was_annotated() -> None:
 
 
 def test_a_document_s_code_depends_on_nothing_but_its_name() -> None:
-    whole = coded(to_table(SENTENCES)).codes["document"].to_pylist()
-    assert whole == [coded(to_table([s])).codes["document"][0].as_py() for s in SENTENCES]
+    whole = coded(to_table(SENTENCES))[0]["document"].to_pylist()
+    assert whole == [coded(to_table([s]))[0]["document"][0].as_py() for s in SENTENCES]
     digest = hashlib.blake2b(b"docs\x1fd2", digest_size=8).digest()
     assert whole[2] == int.from_bytes(digest, "little", signed=True)
     assert whole[0] == whole[3]
     assert len(set(whole)) == 3
     other = [Sentence(["a"], dataset="b", doc_id="d"), Sentence(["a"], dataset="c", doc_id="d")]
-    assert len(set(coded(to_table(other)).codes["document"].to_pylist())) == 2
+    assert len(set(coded(to_table(other))[0]["document"].to_pylist())) == 2
 
 
 def test_a_slice_of_the_sentences_is_coded_as_well_and_a_tree_that_is_none_is_an_error() -> None:

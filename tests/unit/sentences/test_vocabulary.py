@@ -17,7 +17,7 @@ KINDS = name_kinds(["author", "topic"])
 def parts(of: int) -> list[pa.Table]:
     """The names of shards of so many sentences, an empty one among them."""
     shards = [SENTENCES[i : i + of] for i in range(0, len(SENTENCES), of)]
-    return [coded(to_table(shard, keys={"author", "topic"})).names for shard in ([], *shards)]
+    return [coded(to_table(shard, keys={"author", "topic"}))[1] for shard in ([], *shards)]
 
 
 @pytest.mark.parametrize(("of", "together"), [(1, 10), (7, 0), (60, 1 << 21)])
