@@ -8,7 +8,8 @@ from ops.sampling import DOCUMENT_FOLDS, priorities
 FOLDS = 10
 HALF = FOLDS // 2  # folds 0 to 4 are one half of the documents, and folds 5 to 9 the other
 
-_BITS, _LOW = np.uint64(32), np.uint64(2**32 - 1)
+# The least priority of folds 1 to 9: a document's fold is ten times its priority as a share of 2**64.
+_STARTS = np.array([-(-(fold << 64) // FOLDS) for fold in range(1, FOLDS)], np.uint64)
 
 
 def folds(documents: Int64s, seed: int) -> Int8s:
@@ -21,7 +22,5 @@ def folds(documents: Int64s, seed: int) -> Int8s:
         documents: the codes of documents (`ops.sentences.codes.document_codes`), `[documents]` int64.
         seed: the run's seed.
     """
-    priority, count = priorities(documents.view(np.uint64), seed, DOCUMENT_FOLDS), np.uint64(FOLDS)
-    # The upper 64 bits of the 128-bit product of priority and number of folds, from its two halves of 32 bits.
-    upper = (priority >> _BITS) * count + ((priority & _LOW) * count >> _BITS)
-    return (upper >> _BITS).astype(np.int8)
+    priority = priorities(documents.view(np.uint64), seed, DOCUMENT_FOLDS)
+    return np.searchsorted(_STARTS, priority, "right").astype(np.int8)
