@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
@@ -40,8 +41,6 @@ def load_pipeline(name: str) -> Language:
     Raises:
         InputError: the pipeline does not exist or cannot be loaded.
     """
-    import spacy
-
     if name == BLANK:
         pipeline = spacy.blank("en")
     elif name == SHIPPED:
@@ -61,8 +60,6 @@ def load_pipeline(name: str) -> Language:
 
 
 def _installed(name: str) -> Language:
-    import spacy
-
     place = Path(name) if Path(name).is_dir() else name
     try:
         return spacy.load(place)
@@ -100,11 +97,6 @@ class Annotator:
         self._pipeline = ReloadedPipeline(lambda: load_pipeline(name))
         self._pipeline()
 
-    @property
-    def pipeline(self) -> Language:
-        """The pipeline, which is not the same one at each use."""
-        return self._pipeline()
-
     def annotate(self, texts: list[str]) -> list[Annotation]:
         """Return each sentence's words, tags and tree, in order.
 
@@ -117,7 +109,7 @@ class Annotator:
         order = sorted(range(len(pieces)), key=lambda place: len(pieces[place]))
         found: dict[int, Annotation] = {}
         for together in _batches(order, pieces):
-            docs = self.pipeline.pipe((pieces[place] for place in together), batch_size=SENTENCES_PER_BATCH)
+            docs = self._pipeline().pipe((pieces[place] for place in together), batch_size=SENTENCES_PER_BATCH)
             found |= zip(together, map(read_annotation, docs), strict=True)
         annotations = (found[place] for place in range(len(pieces)))
         return [join([next(annotations) for _ in own]) for own in cut]

@@ -79,7 +79,7 @@ def test_a_tree_that_does_not_fit_is_left_out(trees: dict[str, str | None]) -> N
 
 def test_a_tree_that_the_shipped_parser_keeps_is_the_one_that_reading_it_gives() -> None:
     texts = ["A ( b ) c.", "I sleep.", "", " \n", "No.", "-LRB- x", "a\u3000b", "I sleep. \n\n No (no).  "]
-    pipeline = Annotator("english").pipeline
+    pipeline = load_pipeline("english")
     pipeline.add_pipe("sentencizer", first=True)
     given = Span.get_extension("parse_string")
     for found in pipeline.pipe(texts):
