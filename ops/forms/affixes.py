@@ -56,7 +56,7 @@ def productive_suffixes(words: pa.Array) -> Affixes:
 
 
 def _productive(words: pa.Array, affixes: list[str], at_end: bool) -> Affixes:
-    place, of_word = np.flatnonzero(_true(pc.match_substring_regex(words, _WORD))), np.full(len(words), -1, np.int16)
+    place, of_word = np.flatnonzero(pc.match_substring_regex(words, _WORD)), np.full(len(words), -1, np.int16)
     words = words.take(pa.array(place)).cast(pa.string())
     # A longer affix comes later, and replaces a shorter one of the same word.
     by_length = sorted(affixes, key=lambda affix: (len(affix), affix))
@@ -64,11 +64,11 @@ def _productive(words: pa.Array, affixes: list[str], at_end: bool) -> Affixes:
     rests = [_rests(words, affix, own, at_end) for affix, own in zip(by_length, spelled, strict=True)]
     are_words = _are_words(pa.chunked_array([rest for _, rest in rests], pa.string()), words, at_end)
     parts = np.split(are_words, np.cumsum([len(rest) for _, rest in rests])[:-1])
-    every = {
-        f"-{affix}" if at_end else f"{affix}-": (np.unique(word[is_word]), len(own))
-        for affix, own, (word, _), is_word in zip(by_length, spelled, rests, parts, strict=True)
-    }
-    found = {name: own for name, (own, n) in every.items() if len(own) >= max(LEAST_WORDS, LEAST_SHARE * n)}
+    found = {}
+    for affix, own, (word, _), is_word in zip(by_length, spelled, rests, parts, strict=True):
+        having = np.unique(word[is_word])
+        if len(having) >= max(LEAST_WORDS, LEAST_SHARE * len(own)):
+            found[f"-{affix}" if at_end else f"{affix}-"] = having
     names = sorted(found)
     for name, own in found.items():
         of_word[place[own]] = names.index(name)
@@ -79,7 +79,7 @@ def _spelled(words: pa.Array, affix: str, at_end: bool) -> Int64s:
     """Return which words begin or end with these letters and have enough others."""
     matches = (pc.ends_with if at_end else pc.starts_with)(words, affix)
     least = len(affix) + (SUFFIX_REST if at_end else PREFIX_REST)
-    return np.flatnonzero(_true(pc.and_(matches, pc.greater_equal(pc.binary_length(words), least))))
+    return np.flatnonzero(pc.and_(matches, pc.greater_equal(pc.binary_length(words), least)))
 
 
 def _rests(words: pa.Array, affix: str, own: Int64s, at_end: bool) -> tuple[Int64s, pa.Array]:
@@ -98,8 +98,5 @@ def _rests(words: pa.Array, affix: str, own: Int64s, at_end: bool) -> tuple[Int6
 
 def _are_words(rests: pa.ChunkedArray, words: pa.Array, at_end: bool) -> Bools:
     is_long = pc.greater_equal(pc.binary_length(rests), SUFFIX_REST if at_end else PREFIX_REST)
-    return _true(pc.and_(pc.is_in(rests, value_set=words), pc.and_(is_long, pc.match_substring_regex(rests, _VOWEL))))
-
-
-def _true(mask: pa.Array | pa.ChunkedArray) -> Bools:
-    return np.asarray(mask.to_numpy(zero_copy_only=False) if isinstance(mask, pa.Array) else mask.to_numpy(), bool)
+    has_vowel = pc.match_substring_regex(rests, _VOWEL)
+    return np.asarray(pc.and_(pc.is_in(rests, value_set=words), pc.and_(is_long, has_vowel)))

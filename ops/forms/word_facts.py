@@ -1,6 +1,5 @@
 """Facts about each word of a corpus by itself: negation, pronouns, auxiliaries, quotation marks and shapes."""
 
-from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -81,7 +80,9 @@ class WordFacts:
         """
         is_name = pc.is_in(self._words, value_set=pa.array(["IT", "US"], self._words.type))
         lower = pc.if_else(is_name, "", pc.utf8_lower(self._words))
-        return _places(lower, {word: i for i, words in enumerate(PRONOUNS.values()) for word in words.split()})
+        place = {word: i for i, words in enumerate(PRONOUNS.values()) for word in words.split()}
+        index = pc.fill_null(pc.index_in(lower, value_set=pa.array(list(place), lower.type)), len(place))
+        return np.asarray(np.array([*place.values(), -1], np.int8)[index.to_numpy(zero_copy_only=False)])
 
     @cached_property
     def shapes(self) -> UInt8s:
@@ -93,9 +94,3 @@ class WordFacts:
         for i, name in enumerate(SHAPES):
             bits |= (own[name] & (~is_whole | (name in ("@name", "#tag", "URL")))).astype(np.uint8) << i
         return bits
-
-
-def _places(words: pa.Array, place: Mapping[str, int]) -> Int8s:
-    index = pc.index_in(words, value_set=pa.array(list(place), words.type))
-    places = np.array([*place.values(), -1], np.int8)
-    return np.asarray(places[pc.fill_null(index, len(place)).to_numpy(zero_copy_only=False)])
