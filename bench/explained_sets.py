@@ -29,8 +29,8 @@ from ops.literals.incidence import incidence, occurrences
 from ops.literals.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.literals.run_pool import make_pool
 from ops.mine.mining import Mining
-from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
+from ops.sentences.selection import most_wins
 from ops.sentences.store import SentenceStore
 from ops.sentences.winner_sets import WinnerSets, read_winner_sets, winner_rows
 from ops.statistics.interval import Interval

@@ -27,7 +27,7 @@ from ops.literals.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.literals.run_pool import hubs_table, make_pool, read_hubs, read_word_statistics, word_statistics_table
 from ops.model.names import ModelFacts
 from ops.schema.verdicts import VERDICTS
-from ops.sentences.hubs import most_wins
+from ops.sentences.selection import most_wins
 from ops.sentences.winner_sets import winner_rows
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store

@@ -271,7 +271,7 @@ def is_hub(sentence: Row, most: float, family: int = 1) -> bool:
 
     Wins in the neuron's own family do not count. One win is subtracted for each member of the family. This is an
     estimate: `explain`, which knows the winners of each member, may call a sentence just above the limit a hub although
-    it is none here. `most` is the limit that `ops.sentences.hubs.most_wins` returns.
+    it is none here. `most` is the limit that `ops.sentences.selection.most_wins` returns.
     """
     return bool(sentence["wins"] - family > most)
 

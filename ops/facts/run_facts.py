@@ -12,7 +12,7 @@ from ops.facts.findings import LEAST_COUNT
 from ops.facts.rows import POLE, Key, Pair, Row, Rows, any_of, grouped, key_of
 from ops.schema import schema
 from ops.schema.verdicts import RULE
-from ops.sentences.hubs import most_wins
+from ops.sentences.selection import most_wins
 from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
 from ops.topk.neurons import read_neurons

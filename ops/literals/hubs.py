@@ -18,7 +18,7 @@ class Hubs:
         rows: the sentences' rows in the store, ascending, `[hubs]`.
         wins: the number of neuron-poles for which each sentence wins, `[hubs]`.
         won: for each set number, the hubs among the winners of that neuron-pole, as indices into `rows`.
-        most: the number of wins above which a sentence is a hub, as `ops.sentences.hubs.most_wins` returns it.
+        most: the number of wins above which a sentence is a hub, as `ops.sentences.selection.most_wins` returns it.
     """
 
     rows: Int64s

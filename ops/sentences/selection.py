@@ -1,4 +1,4 @@
-"""The choice of the sentences to annotate, their roles, and the number of neurons and poles that each wins."""
+"""The choice of the sentences to annotate and their roles, and the number of wins above which a sentence is a hub."""
 
 import numpy as np
 
@@ -9,6 +9,8 @@ from ops.storage.store import Store
 from ops.storage.tables import read_parts
 
 SELECTED, IN_BASELINE, WINNER = 1, 2, 4
+# A sentence that wins so often is informative of no neuron: the share of all, and the multiple of what chance gives.
+LEAST_SHARE, TIMES_EXPECTED = 0.02, 10
 
 
 def mark_sentences(
@@ -51,3 +53,19 @@ def mark_sentences(
     if whole:
         marks |= SELECTED
     return marks, wins
+
+
+def most_wins(winners: int, sentences: int, neuron_poles: int) -> float:
+    """Return the maximum number of neuron-poles that a sentence may win without being a hub.
+
+    The maximum is 2 % of the neuron-poles or ten times the number expected by chance, whichever is greater.
+
+    Args:
+        winners: number of winning sentences of each neuron-pole, K.
+        sentences: number of scored sentences of the corpus, N.
+        neuron_poles: number of neuron-poles that have winners.
+
+    >>> most_wins(10_000, 82_000_000, 18_432), most_wins(100, 5_000, 4_608)
+    (368.64, 921.6)
+    """
+    return max(LEAST_SHARE, TIMES_EXPECTED * winners / max(sentences, 1)) * neuron_poles

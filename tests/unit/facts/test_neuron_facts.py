@@ -1,7 +1,7 @@
 """What a neuron's facts are joined from."""
 
 from ops.facts.neuron_facts import is_hub, with_family
-from ops.sentences.hubs import most_wins
+from ops.sentences.selection import most_wins
 from tests.unit.facts.made_up_rows import explained, member, term
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from ops.schema import schema
-from ops.sentences.selection import IN_BASELINE, SELECTED, WINNER, mark_sentences
+from ops.sentences.selection import IN_BASELINE, SELECTED, WINNER, mark_sentences, most_wins
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.storage.tables import write_part
@@ -68,3 +68,9 @@ def test_winners_within_data_sets_are_annotated_and_win_nothing(tmp_path: Path) 
     selected, of_before = (set(np.flatnonzero(own & SELECTED).tolist()) for own in (marks, before))
     assert selected == of_before | set(ids)
     assert mark_sentences(store, Shards(N, 100), False, 60, 0)[0].tolist() == before.tolist()
+
+
+def test_a_hub_wins_far_more_than_by_chance() -> None:
+    assert most_wins(100, 20_000, 4_608) == pytest.approx(0.05 * 4_608)
+    assert most_wins(10, 20_000, 4_608) == pytest.approx(0.02 * 4_608)
+    assert most_wins(10, 0, 4_608) > 4_608
