@@ -1,13 +1,16 @@
-"""Forms that depend on the order of words: question, quotation, imperative, passive and tense."""
+"""Annotated sentences, and forms that depend on the order of words: question, quotation, imperative, passive, tense."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from ops.arrays import Bools, Int64s
-from ops.forms.annotated import Annotated, Vocabulary
+from ops.arrays import Bools, Int32s, Int64s
 from ops.forms.word_facts import WordFacts
+from ops.patterns.sequences import Sequences
+from ops.sentences.names import Names
 
 TENSES = ("past", "present", "future", "modal")
 _TENSES_OF_TAGS = {"past": ("VBD",), "present": ("VBP", "VBZ"), "modal": ("MD",)}
@@ -16,6 +19,40 @@ _ADVERBS = ("RB", "RBR", "UH")
 _BREAKS = (".", ":", "``", "-LRB-", "-RRB-")  # a clause may begin after these
 _SUBORDINATE = ("IN", "WRB", "TO", "VBG", "VBN")  # a clause that begins with these may come before its main clause
 _QUESTIONS = ("SBARQ", "SQ")
+
+
+class Vocabulary(NamedTuple):
+    """The names of the codes of a corpus.
+
+    Attributes:
+        words: the distinct words as written.
+        lower: the code of each word's lower-case form, `[words]`.
+        lower_words: the distinct words in lower case.
+        tags, labels: the names of the tags, and of the nodes of trees.
+    """
+
+    words: Names
+    lower: Int32s
+    lower_words: Names
+    tags: Sequence[str]
+    labels: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """Some annotated sentences as codes.
+
+    Attributes:
+        words: the words of each sentence as written, including punctuation.
+        tags: the tag of each word, -1 for none, `[items]`.
+        is_mark: whether each word is punctuation, `[items]`.
+        top: the label of the first node below the root of each sentence's tree, -1 for none, `[sentences]`.
+    """
+
+    words: Sequences
+    tags: Int32s
+    is_mark: Bools
+    top: Int32s
 
 
 class Clauses:

@@ -9,8 +9,7 @@ import numpy as np
 
 from ops.arrays import Int32s
 from ops.forms.affixes import PREFIX_REST, SUFFIX_REST
-from ops.forms.annotated import Annotated, Vocabulary
-from ops.forms.clauses import Clauses
+from ops.forms.clauses import Annotated, Clauses, Vocabulary
 from ops.forms.forms import Forms
 from ops.patterns.sequences import Sequences
 from ops.penn import PUNCTUATION_TAGS, read_labels_and_sizes
@@ -20,20 +19,17 @@ from ops.sentences.store import is_mark
 _KEPT = 4  # groups of sentences that are kept in memory, since several forms are asked for the same ones
 
 
-def sentences_with(
-    name: str, value: str, sentences: Sequence[Mapping[str, Any]], are_all: bool = False
-) -> frozenset[int]:
+def sentences_with(name: str, value: str, sentences: Sequence[Mapping[str, Any]]) -> frozenset[int]:
     """Return the positions of the sentences with a value of one of the properties `ops.forms.forms.NAMES`.
 
-    Which words have an affix depends on all words of `sentences/`. If these are only some of its sentences, every word
-    that is spelled with the affix has it.
+    Which words have an affix depends on all words of `sentences/`, and these may be only some of its sentences. So
+    every word that is spelled with the affix has it.
 
     Args:
         name, value: the property and its value.
         sentences: rows of `sentences/` with `words`, `tags` and `tree`, each of which may be None.
-        are_all: whether these are all sentences of the table.
     """
-    if name in ("prefix", "suffix") and not are_all:
+    if name in ("prefix", "suffix"):
         own_words = [own["words"] or () for own in sentences]
         return frozenset(i for i, own in enumerate(own_words) if any(_is_spelled(word.lower(), value) for word in own))
     forms, clauses = _read(tuple((tuple(s["words"] or ()), tuple(s["tags"] or ()), s["tree"]) for s in sentences))

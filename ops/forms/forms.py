@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from ops.arrays import Bools, Integers
+from ops.arrays import Bools, Int64s, Integers
 from ops.forms.affixes import Affixes, productive_prefixes, productive_suffixes
-from ops.forms.annotated import Annotated, Vocabulary
-from ops.forms.clauses import TENSES, Clauses
+from ops.forms.clauses import TENSES, Annotated, Clauses, Vocabulary
 from ops.forms.word_facts import PRONOUNS, SHAPES, WordFacts
 from ops.patterns.sequences import Sequences
 
@@ -56,11 +54,11 @@ class Forms:
             others = clauses.questions(), clauses.imperatives(), clauses.passives(), clauses.quotations()
             return _marked(np.stack([negated, *others], axis=1))
         if name == "tense":
-            return _one_each(clauses.tenses())
+            return Sequences.at_most_one(clauses.tenses())
         if name in ("first_word", "last_word"):
             place = (clauses.first if name == "first_word" else clauses.last)(~clauses.text.is_mark)
             lower = self._vocabulary.lower[words[place]] if len(words) else place
-            return _one_each(np.where(place >= 0, lower, -1))
+            return Sequences.at_most_one(np.where(place >= 0, lower, -1))
         if name == "pronoun":
             return _some(self._facts.pronoun[words], clauses.tagged(("PRP", "PRP$")), sentence, (n, len(PRONOUNS)))
         if name == "shape":
@@ -78,19 +76,13 @@ class Forms:
         return {"prefix": productive_prefixes(words), "suffix": productive_suffixes(words)}
 
 
-def _one_each(code: Integers) -> Sequences:
-    """Return the codes of sentences with at most one value, -1 for none, as sequences."""
-    has = code >= 0
-    return Sequences(code[has].astype(np.int32), np.concatenate(([0], np.cumsum(has, dtype=np.int64))))
-
-
 def _marked(has: Bools) -> Sequences:
     """Return the values that each sentence has, given `has [sentences, values]`."""
     offsets = np.concatenate(([0], np.cumsum(np.count_nonzero(has, axis=1), dtype=np.int64)))
     return Sequences(np.nonzero(has)[1].astype(np.int32), offsets)
 
 
-def _some(codes: Integers, counted: Bools, sentence: npt.NDArray[np.int64], shape: tuple[int, int]) -> Sequences:
+def _some(codes: Integers, counted: Bools, sentence: Int64s, shape: tuple[int, int]) -> Sequences:
     """Return the distinct codes of each sentence's counted words, -1 for none, as sequences."""
     kept = counted & (codes >= 0)
     has = np.zeros(shape, bool)

@@ -7,8 +7,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ops.arrays import Bools, Int32s, Int64s, Integers
-from ops.forms.annotated import Annotated, Vocabulary
-from ops.forms.clauses import Clauses
+from ops.forms.clauses import Annotated, Clauses, Vocabulary
 from ops.forms.forms import NAMES, NEED_TAGS, Forms
 from ops.mine.value_counts import ValueCounts, count_in_sets, distinct_values
 from ops.patterns.sequences import Sequences
@@ -105,9 +104,7 @@ def one_value(
     """Return a property with at most one value for each sentence; code -1 means none."""
 
     def sequences(selection: Selection) -> Sequences:
-        code = np.asarray(codes(selection), np.int32)
-        has = code >= 0
-        return Sequences(code[has], np.concatenate(([0], np.cumsum(has, dtype=np.int64))))
+        return Sequences.at_most_one(codes(selection))
 
     return Property(name, values, sequences, rare_left_out=rare_left_out, is_nuisance=is_nuisance)
 

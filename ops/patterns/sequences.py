@@ -41,6 +41,15 @@ class Sequences:
         return cls(np.arange(n, dtype=np.int32), np.array([0, n], np.int64))
 
     @classmethod
+    def at_most_one(cls, codes: Integers) -> Self:
+        """Return sentences with at most one item, given the code of each; -1 means none.
+
+        >>> Sequences.at_most_one(np.array([3, -1])).to_lists()
+        [[3], []]
+        """
+        return cls(np.asarray(codes, np.int32), np.arange(len(codes) + 1)).where(codes >= 0)
+
+    @classmethod
     def from_parents(cls, parent: Int64s, item: Int64s) -> Self:
         """Return patterns that were grown by one item at a time: each is an earlier pattern followed by its `item [n]`.
 
