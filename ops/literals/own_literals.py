@@ -38,20 +38,16 @@ class OwnWords:
         pool: the word patterns of the pool, as codes.
         min_count: minimum number of winners with a pattern, whatever their share.
         productivity: minimum ratio of a pattern's lift to the lift of its rarest word; 0 for no minimum.
-        seed: the seed of the draw of winners, which is made if there are more than `most_winners`.
-        most_winners: maximum number of winners to mine.
-        top: maximum number of patterns to return.
+        seed: the seed of the draw of winners, which is made if there are more than 1,000.
 
     Attributes:
         having: which of the baseline's sentences have each word, `[words, baseline]`.
     """
 
     def __init__(
-        self, kind: SequenceKind, baseline: Int64s, pool: Sequences, min_count: int, productivity: float, seed: int,
-        most_winners: int = MOST_WINNERS, top: int = TOP,
-    ) -> None:  # fmt: skip
+        self, kind: SequenceKind, baseline: Int64s, pool: Sequences, min_count: int, productivity: float, seed: int
+    ) -> None:
         self.kind, self._min_count, self._productivity, self._seed = kind, min_count, productivity, seed
-        self._most, self._top = most_winners, top
         self._words, names = kind.view.words(baseline), len(kind.view.word_names)
         self.having = incidence_of_words(self._words, names)
         self._rare = max(RARE_COUNT, int(RARE_SHARE * len(baseline)))
@@ -64,16 +60,16 @@ class OwnWords:
         return [Literal("word", " ".join(own), own) for own in items]
 
     def mine(self, winners: Int64s, counted: Bools, number: int) -> tuple[Sequences, Occurrences]:
-        """Return the patterns with the highest G2 above 0, best first, as codes, and which of the baseline have them.
+        """Return the 30 patterns of highest G2 above 0, best first, as codes, and which of the baseline have them.
 
         Ties go to the pattern with more support, then to the shorter one.
 
         Args:
-            winners: rows of the neuron-pole's winners, distinct. At most `most_winners` are mined.
+            winners: rows of the neuron-pole's winners, distinct. At most 1,000 are mined.
             counted: the sentences of the baseline that are not winners, `[baseline]`.
             number: the number of the draw; the sample depends on it and on the seed.
         """
-        own = np.sort(winners[draw(len(winners), self._most, self._seed, OWN_WINNERS, number)])
+        own = np.sort(winners[draw(len(winners), MOST_WINNERS, self._seed, OWN_WINNERS, number)])
         members = Sequences(own.astype(np.int32), np.array([0, len(own)]))
         sets = SentenceSets.gather(np.array([number]), members, self.kind.view.store)
         least = least_support(self.kind.min_support, len(own), self._min_count)
@@ -92,7 +88,7 @@ class OwnWords:
             lift = (support + 0.5) * (count[alone] + 0.5) / (self._productivity * (support[alone] + 0.5)) - 0.5
             good &= (patterns.lengths == 1) | (count <= lift)
         g2 = np.where(good, signed_g2(support, len(own), count, rest), 0.0)
-        order = np.lexsort((patterns.lengths, -support, -g2))[: self._top]
+        order = np.lexsort((patterns.lengths, -support, -g2))[:TOP]
         best = order[g2[order] > 0]
         chosen = Sequences(found.sentences, found.offsets).take(best)
         return patterns.take(best), Occurrences(chosen.items, chosen.offsets)

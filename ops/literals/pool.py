@@ -35,12 +35,12 @@ def count_listed(patterns: pa.Table, profiles: pa.Table) -> pa.Table:
     """
     marks = profiles.filter(pc.equal(profiles["property"], _MARKS))
     one_each = np.arange(marks.num_rows + 1, dtype=np.int32)
-    lists = pa.ListArray.from_arrays(one_each, _whole(marks["value"].cast(pa.string())))
+    lists = pa.ListArray.from_arrays(one_each, marks["value"].cast(pa.string()).combine_chunks())
     is_word = pc.equal(patterns["kind"], "word")
     words, others = patterns.filter(is_word), patterns.filter(pc.invert(is_word))
     listed = pa.concat_tables(
         [
-            _listed(words, "word", _whole(words["items"])),
+            _listed(words, "word", words["items"].combine_chunks()),
             _listed(marks, "mark", lists),
             pa.table([_sets(others), others["kind"], others["pattern"], others["items"]], schema=_LISTED),
         ]
@@ -50,14 +50,14 @@ def count_listed(patterns: pa.Table, profiles: pa.Table) -> pa.Table:
     return _summed(once, np.ones(once.num_rows, np.int64), listed["items"], once["row_min"])
 
 
-def united(tables: Iterable[pa.Table], most: int = MOST_PATTERNS) -> pa.Table:
-    """Return the literals that neurons list: all marks, and the patterns that the most neuron-poles list.
+def united(tables: Iterable[pa.Table]) -> pa.Table:
+    """Return the literals that neurons list: all marks, and the 20,000 patterns that the most neuron-poles list.
 
-    The literals are sorted by kind, then by the number of neuron-poles that list them, descending, then by text.
+    The literals are sorted by kind, then by the number of neuron-poles that list them, descending, then by text. Of
+    patterns that equally many list, the first by kind and text are returned.
 
     Args:
         tables: the results of `count_listed` for disjoint groups of neuron-poles.
-        most: maximum number of patterns; ties are broken by kind and text.
     """
     every = pa.concat_tables([SCHEMA.empty_table(), *tables]).combine_chunks()
     total = _summed(every, every["listed"], every["items"], np.arange(every.num_rows))
@@ -65,7 +65,7 @@ def united(tables: Iterable[pa.Table], most: int = MOST_PATTERNS) -> pa.Table:
     total = total.sort_by([("listed", "descending"), ("place", "ascending"), ("pattern", "ascending")])
     place = total["place"].to_numpy()
     is_pattern = place < len(_PATTERNS)
-    kept = np.flatnonzero(~is_pattern | (np.cumsum(is_pattern) <= most))
+    kept = np.flatnonzero(~is_pattern | (np.cumsum(is_pattern) <= MOST_PATTERNS))
     return total.drop_columns("place").take(kept[np.argsort(place[kept], kind="stable")])
 
 
@@ -100,8 +100,3 @@ def _summed(
     found = given.group_by(["kind", "pattern"], use_threads=False).aggregate([("n", "sum"), ("row", "min")])
     columns = [found["kind"], found["pattern"], items.take(found["row_min"]), found["n_sum"]]
     return pa.table(columns, names=SCHEMA.names).cast(SCHEMA)
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array that starts with its first row."""
-    return pa.concat_arrays([pa.array([], column.type), *column.chunks])

@@ -45,20 +45,17 @@ def length_literals(store: SentenceStore) -> pa.Table:
     return literal_rows("length", [f"at most {n} words" for n in most], [[n] for n in most])
 
 
-def value_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: int = MOST_VALUES) -> pa.Table:
+def value_literals(profiler: Profiler) -> pa.Table:
     """Return the frequent data sets and metadata values, most frequent first, as rows of the pool's `SCHEMA`.
+
+    At least 1 % of the baseline's sentences have such a value. They come from at least two documents, and are not all
+    of the baseline. At most 200 values are returned.
 
     The items of a value are its property, as `profiles/` names it, and the value itself. They are followed by the keys
     of metadata that some sentences lack, whose only item is the key: a sentence without a key says nothing about it.
-
-    Args:
-        profiler: counts the properties.
-        least_share: minimum share of the baseline's sentences with a value. They must also come from at least two
-            documents, and must not be all of the baseline.
-        most: maximum number of values.
     """
     properties = value_properties(profiler)
-    kept = _frequent(profiler, properties, least_share, most)
+    kept = _frequent(profiler, properties)
     rows = _baseline(profiler.view.store)
     selection = profiler.select(rows)
     keys = [
@@ -71,18 +68,16 @@ def value_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: i
     return literal_rows("value", texts, [[name, value] for name, value in kept] + [[key] for key in keys])
 
 
-def form_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: int = MOST_VALUES) -> pa.Table:
+def form_literals(profiler: Profiler) -> pa.Table:
     """Return the frequent forms, most frequent first, by the rules of `value_literals`, as rows of the pool's `SCHEMA`.
 
     The items of a form are its property, as `profiles/` names it, and its value.
     """
-    kept = _frequent(profiler, form_properties(profiler), least_share, most)
+    kept = _frequent(profiler, form_properties(profiler))
     return literal_rows("form", [name_form(*own) for own in kept], [[name, value] for name, value in kept])
 
 
-def _frequent(
-    profiler: Profiler, properties: Mapping[str, Property], least_share: float, most: int
-) -> list[tuple[str, str]]:
+def _frequent(profiler: Profiler, properties: Mapping[str, Property]) -> list[tuple[str, str]]:
     """Return the properties and values that are frequent in the baseline, most frequent first."""
     store = profiler.view.store
     rows = _baseline(store)
@@ -92,12 +87,12 @@ def _frequent(
         codes = own.codes(selection)
         sentence = np.repeat(np.arange(len(rows)), codes.lengths)
         values, counts = np.unique(codes.items, return_counts=True)
-        frequent = (counts >= least_share * len(rows)) & (counts < len(rows))
+        frequent = (counts >= LEAST_SHARE * len(rows)) & (counts < len(rows))
         for value, count in zip(values[frequent].tolist(), counts[frequent].tolist(), strict=True):
             of_value = documents[sentence[codes.items == value]]
             if of_value.min() < of_value.max():
                 found.append((-count, name, own.values[value]))
-    return [(name, value) for _, name, value in sorted(found)[:most]]
+    return [(name, value) for _, name, value in sorted(found)[:MOST_VALUES]]
 
 
 def _baseline(store: SentenceStore) -> Int64s:

@@ -40,13 +40,12 @@ class CorpusWords:
     sentences: Int64s
 
 
-def corpus_words(view: MiningView, rows: Int64s, least: int = LEAST_SENTENCES) -> CorpusWords:
-    """Return the words, without punctuation marks, that at least `least` of these sentences contain.
+def corpus_words(view: MiningView, rows: Int64s) -> CorpusWords:
+    """Return the words, without punctuation marks, that at least five of these sentences contain.
 
     Args:
         view: the sentences, with words in lower case.
         rows: the sentences to search: the baseline, which is a uniform sample of the corpus.
-        least: minimum number of sentences.
     """
     store = view.store
     sentences, written = np.zeros(len(view.word_names), np.int64), np.zeros(len(store.names["word"]), np.int64)
@@ -55,7 +54,7 @@ def corpus_words(view: MiningView, rows: Int64s, least: int = LEAST_SENTENCES) -
         once = distinct_values(words.where(~is_mark), len(view.word_names))
         sentences += np.bincount(once.items, minlength=len(sentences))
         written += np.bincount(store.words(rows[first:stop]).items[~is_mark], minlength=len(written))
-    kept = np.flatnonzero(sentences >= least)
+    kept = np.flatnonzero(sentences >= LEAST_SENTENCES)
     folded = np.asarray(store.word_lower)
     order = np.lexsort((np.arange(len(written)), -written, folded))
     most_often = order[np.searchsorted(folded[order], kept)]

@@ -46,21 +46,20 @@ def words_of(key: int, names: int) -> list[int]:
     return [first - 1, last] if first else [last]
 
 
-def count_frequent(view: MiningView, seed: int, most: int = _MOST_KEYS) -> int:
+def count_frequent(view: MiningView, seed: int) -> int:
     """Return the number of words and pairs that at least four documents of all annotated sentences contain.
 
-    If the sentences have more than `most` words and pairs, the number is estimated from a uniform sample of the keys,
-    each of which is counted in all sentences. The memory therefore does not grow with the corpus.
+    If the sentences have more than 8 million words and pairs, the number is estimated from a uniform sample of the
+    keys, each of which is counted in all sentences. The memory therefore does not grow with the corpus.
 
     Args:
         view: the sentences, with words in lower case.
         seed: the seed of that sample.
-        most: see above.
     """
     store, names, sentences = view.store, len(view.word_names), len(view.store.sent_id)
     blocks = [np.arange(first, stop) for first, stop in spans(sentences, _ROWS)]
     every = 2 * sum(int(store.lengths(rows).sum()) for rows in blocks)
-    share = min(most / max(every, 1), 1.0)
+    share = min(_MOST_KEYS / max(every, 1), 1.0)
     parts = [np.zeros((2, 0), np.int64)]
     for rows in blocks:
         key, sentence = distinct_keys(view.words(rows), names)

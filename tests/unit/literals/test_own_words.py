@@ -73,7 +73,8 @@ def test_the_best_are_those_of_a_count_of_every_pattern(
             rows[pattern] = (-g2, -int(a), len(pattern))
 
     monkeypatch.setattr("ops.literals.own_literals.RARE_COUNT", rare)
-    words = OwnWords(kind, baseline, pool, 2, factor, seed=0, top=top)
+    monkeypatch.setattr("ops.literals.own_literals.TOP", top)
+    words = OwnWords(kind, baseline, pool, 2, factor, seed=0)
     found, having = words.mine(rng.permutation(winners), counted, 5)
     assert len(found) > 0
     assert [rows[tuple(p)] for p in found.to_lists()] == sorted(rows.values())[:top]
@@ -87,7 +88,8 @@ def test_of_many_winners_a_sample_by_the_seed_is_mined(tmp_path: Path, monkeypat
     winners, counted = np.arange(150), np.arange(300) >= 150
 
     def found(seed: int, number: int, most: int = 40) -> list[list[int]]:
-        own = OwnWords(kind, np.arange(300), Sequences.from_lists([]), 2, 1.05, seed, most_winners=most)
+        monkeypatch.setattr("ops.literals.own_literals.MOST_WINNERS", most)
+        own = OwnWords(kind, np.arange(300), Sequences.from_lists([]), 2, 1.05, seed)
         return own.mine(winners, counted, number)[0].to_lists()
 
     assert found(0, 1) == found(0, 1)

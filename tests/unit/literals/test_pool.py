@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from ops.literals.literal import KINDS
 from ops.literals.pool import SCHEMA, count_listed, united
@@ -69,7 +70,7 @@ def test_every_pattern_and_mark_is_counted_once_for_each_neuron_pole() -> None:
     assert count([], []).num_rows == united([]).num_rows == united([count([], [])]).num_rows == 0
 
 
-def test_the_pool_has_what_most_list_and_every_mark() -> None:
+def test_the_pool_has_what_most_list_and_every_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     patterns, profiles = draw(2, 600)
     one, two = ([r for r in patterns if (r["layer"] == 1) is first] for first in (True, False))
     marks = [[r for r in profiles if (r["layer"] == 1) is first] for first in (True, False)]
@@ -82,8 +83,9 @@ def test_the_pool_has_what_most_list_and_every_mark() -> None:
 
     for most in (0, 1, 7, 12):
         kept = sorted((key for key in every if key[0] != "mark"), key=by_rank)[:most]
-        found = united(parts, most)
+        monkeypatch.setattr("ops.literals.pool.MOST_PATTERNS", most)
+        found = united(parts)
         assert set(as_dict(found)) == {*kept, *(key for key in every if key[0] == "mark")}
         order = [(KINDS.index(r["kind"]), -r["listed"], r["pattern"]) for r in found.to_pylist()]
         assert order == sorted(order)
-    assert united(parts, 12).equals(united(parts[::-1], 12))
+    assert united(parts).equals(united(parts[::-1]))

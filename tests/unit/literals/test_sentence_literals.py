@@ -60,13 +60,16 @@ def test_frequent_values_are_those_of_a_recount(tmp_path: Path, monkeypatch: pyt
     profiler = profiler_of(open_corpus(tmp_path, monkeypatch, sentences[:25], sentences[25:]))
     for least in (0.0, 0.25, 0.3, 0.5):
         expected = recount(sentences, least)
-        found = value_literals(profiler, least)
+        monkeypatch.setattr("ops.literals.sentence_literals.LEAST_SHARE", least)
+        found = value_literals(profiler)
         pairs = sorted(expected, key=lambda pair: (-expected[pair], *pair))
         partly = [key for key in ("author", "topic") if any(name == key for name, _ in pairs)]
         assert found["items"].to_pylist() == [*map(list, pairs), *([key] for key in sorted(partly))]
         texts = [f"{name}: {value}" for name, value in pairs] + [f"has {key}" for key in sorted(partly)]
         assert found["pattern"].to_pylist() == texts
-        first = value_literals(profiler, least, 1)["items"].to_pylist()
+        with monkeypatch.context() as patch:
+            patch.setattr("ops.literals.sentence_literals.MOST_VALUES", 1)
+            first = value_literals(profiler)["items"].to_pylist()
         assert first[:1] == [list(pair) for pair in pairs[:1]]
         assert all(own == [pairs[0][0]] for own in first[1:])
 
@@ -79,7 +82,9 @@ def test_frequent_forms_are_those_of_a_recount(tmp_path: Path, monkeypatch: pyte
         Sentence(own, [tags.get(word.lower(), "PRP") for word in own], doc_id=str(i % 3), baseline=own[0] != "We")
         for i, own in enumerate(words)
     ]
-    found = form_literals(profiler_of(open_corpus(tmp_path, monkeypatch, sentences)), 0.25)
+    monkeypatch.setattr("ops.literals.sentence_literals.LEAST_SHARE", 0.25)
+    profiler = profiler_of(open_corpus(tmp_path, monkeypatch, sentences))
+    found = form_literals(profiler)
     assert set(found["kind"].to_pylist()) == {"form"}
     # Of 7 sentences at least 2, from two documents: both questions are of one document, and one sentence has "he".
     assert dict(zip(found["pattern"].to_pylist(), found["items"].to_pylist(), strict=True)) == {
@@ -92,8 +97,8 @@ def test_frequent_forms_are_those_of_a_recount(tmp_path: Path, monkeypatch: pyte
         "negation": ["form", "negation"],
         "first word: it": ["first_word", "it"],
     }
-    most = form_literals(profiler_of(open_corpus(tmp_path, monkeypatch, sentences)), 0.25, 2)
-    assert most["pattern"].to_pylist() == ["pronoun: third singular", "tense: present"]
+    monkeypatch.setattr("ops.literals.sentence_literals.MOST_VALUES", 2)
+    assert form_literals(profiler)["pattern"].to_pylist() == ["pronoun: third singular", "tense: present"]
 
 
 def test_what_all_or_one_document_has_is_no_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
