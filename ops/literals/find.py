@@ -26,14 +26,6 @@ _ROWS = 1 << 13  # sentences processed at once
 _Find = Callable[[Selection], Occurrences]
 
 
-def is_nuisance(literal: Literal, properties: Mapping[str, Property]) -> bool:
-    """Return whether a literal of the pool is nuisance, given the `value_properties`."""
-    if literal.kind != "value":
-        return literal.kind == "length"
-    own = properties.get(literal.items[0])
-    return len(literal.items) == 1 or (own is not None and own.is_nuisance)
-
-
 class Literals:
     """The literals of the pool, `[L]`. Literals of kind `hub` belong to one neuron and are not among them.
 
@@ -56,27 +48,26 @@ class Literals:
     def __init__(
         self, pool: pa.Table, view: MiningView, kinds: Mapping[str, PatternKind], nuisance: Container[str] = ()
     ) -> None:
-        names: list[str] = pool["kind"].to_pylist()
-        self.kind: Int8s = np.array([KINDS.index(name) for name in names], np.int8)
-        columns = (pool["pattern"].to_pylist(), pool["items"].to_pylist())
-        self.every = [Literal(*row) for row in zip(names, *columns, strict=True)]
+        rows = zip(*(pool[name].to_pylist() for name in ("kind", "pattern", "items")), strict=True)
+        self.every = [Literal(*row) for row in rows]
+        self.kind: Int8s = np.array([KINDS.index(own.kind) for own in self.every], np.int8)
         self._profiler = Profiler(view, nuisance)
-        keys = {own.items[0]: i for i, own in enumerate(self.every) if own.kind == "value" and len(own.items) == 1}
-        properties = value_properties(self._profiler)
-        self.nuisance: Bools = np.array([is_nuisance(own, properties) for own in self.every], bool)
-        self.known: Int64s = np.array(
-            [
-                keys.get(own.items[0], -1) if own.kind == "value" and len(own.items) > 1 else -1 for own in self.every
-            ], np.int64
-        )  # fmt: skip
+        sources = [own.name for own in value_properties(self._profiler).values() if own.is_nuisance]
+        are_nuisance = [
+            own.kind == "length" or own.is_key or (own.kind == "value" and own.items[0] in sources)
+            for own in self.every
+        ]
+        self.nuisance: Bools = np.array(are_nuisance, bool)
+        keys = {own.items[0]: i for i, own in enumerate(self.every) if own.is_key}
+        known = [keys.get(own.items[0], -1) if own.kind == "value" and not own.is_key else -1 for own in self.every]
+        self.known: Int64s = np.array(known, np.int64)
         self.plainness = plainness(self.every)
         self._asked: dict[str, _Asked] = {}
-        self._place = np.zeros(len(names), np.int64)  # index among the literals of its kind
-        for kind in dict.fromkeys(names):
-            own = np.flatnonzero(self.kind == KINDS.index(kind))
+        self._place = np.zeros(len(self), np.int64)  # index among the literals of its kind
+        for number in np.unique(self.kind).tolist():
+            own = np.flatnonzero(self.kind == number)
             self._place[own] = np.arange(len(own))
-            some = [self.every[i] for i in own]
-            self._asked[kind] = self._ask(kind, [list(x.items) for x in some], [x.pattern for x in some], kinds)
+            self._asked[KINDS[number]] = self._ask(KINDS[number], [self.every[i] for i in own], kinds)
         self._every = self._finders(np.arange(len(self)))
 
     def __len__(self) -> int:
@@ -98,21 +89,21 @@ class Literals:
             for first in range(0, max(len(rows), 1), _ROWS)
             for selection in [self._profiler.select(rows[first : first + _ROWS])]
         ]
-        return occurrences(parts[0] if len(parts) == 1 else hstack(parts, "csr"))
+        return occurrences(hstack(parts, "csr"))
 
     def patterns(self, kind: str) -> Sequences:
         """Return the literals of kind `word`, `tag` or `subtree` whose names the view has, as its codes."""
         asked = self._asked.get(kind)
         return asked.patterns.take(asked.known) if isinstance(asked, _Patterns) else Sequences.from_lists([])
 
-    def _ask(
-        self, kind: str, items: list[list[str]], patterns: list[str], kinds: Mapping[str, PatternKind]
-    ) -> "_Asked":
-        view = self._profiler.view
-        if kind in ("word", "tag", "subtree"):
-            names: Sequence[str] = {"word": view.word_names, "tag": view.tag_names}.get(kind, view.label_names)
-            codes = _codes(items, names)
-            return _Patterns(codes, patterns if kind == "subtree" else None, len(names), kinds.get(kind))
+    def _ask(self, kind: str, literals: list[Literal], kinds: Mapping[str, PatternKind]) -> "_Asked":
+        view, items = self._profiler.view, [own.items for own in literals]
+        if kind in ("word", "tag"):
+            return _Patterns(_codes(items, view.word_names if kind == "word" else view.tag_names), kinds.get(kind))
+        if kind == "subtree":
+            labels = _codes(items, view.label_names)
+            subtrees = Subtrees(labels.items, _depths([own.pattern for own in literals]), labels.offsets)
+            return _Patterns(labels, kinds.get(kind), subtrees.extensions(max(len(view.label_names), 1)))
         if kind in ("mark", "word_class"):
             return _Words(_codes(items, view.word_names), len(view.word_names), kind == "mark")
         if kind == "length":
@@ -136,16 +127,13 @@ class _Patterns:
 
     Args:
         codes: codes of the patterns' items, -1 for an item that no sentence has.
-        brackets: the subtrees as text; None for words and tags.
-        names: the number of names that have codes.
         kind: the kind, which finds the patterns; None if the sentences lack the required annotation.
+        patterns: the patterns as `kind` represents them, if not by these codes.
     """
 
-    def __init__(self, codes: Sequences, brackets: list[str] | None, names: int, kind: PatternKind | None) -> None:
-        self.known = _all_known(codes) if kind is not None else np.zeros(len(codes), bool)
-        if brackets is not None:
-            codes = Subtrees(codes.items, _depths(brackets), codes.offsets).extensions(max(names, 1))
-        self.patterns, self._kind = codes, kind
+    def __init__(self, codes: Sequences, kind: PatternKind | None, patterns: Sequences | None = None) -> None:
+        self.known = (codes.where(codes.items >= 0).lengths == codes.lengths) & (kind is not None)
+        self.patterns, self._kind = codes if patterns is None else patterns, kind
 
     def finder(self, which: Int64s) -> _Find:
         assert self._kind is not None
@@ -185,14 +173,14 @@ class _Words:
 class _Values:
     """Values of properties, and which sentences have a key of metadata: a property and its value, or only a key."""
 
-    def __init__(self, items: list[list[str]], properties: Mapping[str, Property]) -> None:
+    def __init__(self, items: Sequence[Sequence[str]], properties: Mapping[str, Property]) -> None:
         self._properties = properties
         self._property = np.array([own[0] for own in items], object)
         self._value = np.full(len(items), -1, np.int64)
         self._is_key = np.array([len(own) == 1 for own in items])
         for name, own in self._properties.items():
             here = np.flatnonzero((self._property == name) & ~self._is_key)
-            self._value[here] = _codes([[items[i][1]] for i in here], own.values).items
+            self._value[here] = _codes([[items[i][1]] for i in here.tolist()], own.values).items
         self.known = (self._value >= 0) | (self._is_key & np.isin(self._property, list(self._properties)))
 
     def finder(self, which: Int64s) -> _Find:
@@ -217,7 +205,7 @@ class _Values:
 class _Lengths:
     """Upper bounds on the number of words of a sentence, including punctuation."""
 
-    def __init__(self, items: list[list[str]]) -> None:
+    def __init__(self, items: Sequence[Sequence[str]]) -> None:
         self._most = np.array([int(n) for (n,) in items], np.int64)
         self.known = np.ones(len(items), bool)
 
@@ -232,22 +220,16 @@ class _Lengths:
 _Asked = _Patterns | _Words | _Values | _Lengths
 
 
-def _codes(items: list[list[str]], names: Sequence[str]) -> Sequences:
+def _codes(items: Sequence[Sequence[str]], names: Sequence[str]) -> Sequences:
     """Return the codes of items by their names, -1 for a name that is not among `names`."""
     lengths = [0, *map(len, items)]
     wanted = pa.array([name for own in items for name in own], pa.string()).dictionary_encode()
     every = names.array if isinstance(names, Names) else pa.array(names, pa.string())
     # There may be millions of names and few wanted ones, so the wanted ones are hashed.
-    place = pc.index_in(every, value_set=wanted.dictionary.cast(every.type)).to_numpy(zero_copy_only=False)
-    there = np.flatnonzero(~np.isnan(place)) if place.dtype.kind == "f" else np.arange(len(place))
+    place = pc.index_in(every, value_set=wanted.dictionary.cast(every.type))
     code = np.full(len(wanted.dictionary), -1, np.int32)
-    code[place[there].astype(np.int64)] = there
+    code[place.drop_null().to_numpy()] = np.flatnonzero(place.is_valid())
     return Sequences(code[wanted.indices.to_numpy()], np.cumsum(lengths, dtype=np.int64))
-
-
-def _all_known(codes: Sequences) -> Bools:
-    unknown = np.concatenate(([0], np.cumsum(codes.items < 0)))
-    return np.asarray(unknown[codes.offsets[1:]] == unknown[codes.offsets[:-1]])
 
 
 def _depths(brackets: list[str]) -> Int32s:

@@ -26,6 +26,11 @@ class Literal(NamedTuple):
     pattern: str
     items: Sequence[str]
 
+    @property
+    def is_key(self) -> bool:
+        """Whether it asks whether a sentence has a key of metadata."""
+        return self.kind == "value" and len(self.items) == 1
+
 
 def plainness(literals: Sequence[Literal], first: int = 0) -> Int64s:
     """Return how plain literals are, `[n]`: a smaller number is plainer, and all numbers differ.
@@ -42,8 +47,6 @@ def plainness(literals: Sequence[Literal], first: int = 0) -> Int64s:
     """
     kind = np.array([PLAINEST_FIRST.index(own.kind) for own in literals], np.int64)
     # That a sentence has a key of metadata says less than the key's value.
-    size = np.array(
-        [255 if own.kind == "value" and len(own.items) == 1 else min(len(own.items), 254) for own in literals], np.int64
-    )
+    size = np.array([255 if own.is_key else min(len(own.items), 254) for own in literals], np.int64)
     length = np.array([min(len(own.pattern), 255) for own in literals], np.int64)
     return (kind << 56 | size << 48 | length << 40) + first + np.arange(len(literals))
