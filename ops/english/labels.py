@@ -55,13 +55,7 @@ def encode(tree: Tree) -> TreeLabels:
     return TreeLabels(depths, phrases, unaries)
 
 
-def bracketed(
-    words: Sequence[str],
-    tags: Sequence[str],
-    depths: Sequence[int],
-    phrases: Sequence[str],
-    unaries: Sequence[str],
-) -> str:
+def bracketed(words: Sequence[str], tags: Sequence[str], labels: TreeLabels) -> str:
     """Return the bracketed string of the tree of any labels over n words, n of at least 1, under one ROOT.
 
     A phrase gets the name at the first position between two of its children. A depth that no two neighbours share
@@ -69,17 +63,16 @@ def bracketed(
 
     Args:
         words, tags: the words and tags of the tokens, `[n]`.
-        depths: any numbers from 1, `[n - 1]`.
-        phrases, unaries: as in `TreeLabels`.
+        labels: the labels, with any depths from 1.
 
-    >>> bracketed(["I", "sleep"], ["PRP", "VBP"], [2], ["S"], ["NP", "VP"])
+    >>> bracketed(["I", "sleep"], ["PRP", "VBP"], TreeLabels([2], ["S"], ["NP", "VP"]))
     '(ROOT (S (NP (PRP I)) (VP (VBP sleep))))'
     """
     opening = [""] * len(words)
     closing = [""] * len(words)
     path: list[tuple[int, int, str]] = [(1, 0, "")]  # depth, first word and closing brackets of the open phrases
     top = 1
-    for place, depth in enumerate(depths):
+    for place, depth in enumerate(labels.depths):
         if depth > top:
             first = place
         elif depth < top:
@@ -91,26 +84,20 @@ def bracketed(
                 continue
         else:
             continue
-        opens, ends = _chain_brackets(phrases[place])
+        opens, ends = _chain_brackets(labels.phrases[place])
         opening[first] = opens + opening[first]
         path.append((depth, first, ends))
         top = depth
     if words:
         closing[-1] += "".join(ends for _, _, ends in reversed(path))
-    leaves = map(_bracketed_leaf, words, tags, unaries)
+    leaves = map(_bracketed_leaf, words, tags, labels.unaries)
     return f"(ROOT {' '.join(map(''.join, zip(opening, leaves, closing, strict=True)))})"
 
 
-def decode(
-    words: Sequence[str],
-    tags: Sequence[str],
-    depths: Sequence[int],
-    phrases: Sequence[str],
-    unaries: Sequence[str],
-) -> Tree:
+def decode(words: Sequence[str], tags: Sequence[str], labels: TreeLabels) -> Tree:
     """Return the tree of any labels over n words, with the words as given; the arguments are those of `bracketed`."""
     marks = ["X"] * len(words)  # words and tags may contain brackets
-    tree = read(bracketed(marks, marks, depths, phrases, unaries))
+    tree = read(bracketed(marks, marks, labels))
     for leaf, word, tag in zip(leaves(tree), words, tags, strict=True):
         leaf.word, leaf.label = word, tag
     return tree

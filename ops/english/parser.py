@@ -89,7 +89,7 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
             for start, end, places, labels in sentences:
                 words = [tokens[place].text for place in places]
                 tags = [tokens[place].tag_ or UNTAGGED for place in places]
-                store_tree(doc, start, end, bracketed(words, tags, labels.depths, labels.phrases, labels.unaries))
+                store_tree(doc, start, end, bracketed(words, tags, labels))
 
 
 def _score(

@@ -76,8 +76,7 @@ class JointNetwork(nn.Module):
             for place, labels, end in zip(chosen, found, ends, strict=True):
                 words = sentences[place].words
                 tags = names[end - len(words) : end]
-                tree = decode(words, tags, labels.depths, labels.phrases, labels.unaries)
-                parsed[place] = Sentence(words, tags, tree)
+                parsed[place] = Sentence(words, tags, decode(words, tags, labels))
         return [parsed[place] for place in range(len(sentences))]
 
 

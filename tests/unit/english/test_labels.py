@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.english.labels import CHAIN, bracketed, decode, encode
+from ops.english.labels import CHAIN, TreeLabels, bracketed, decode, encode
 from ops.english.training.evaluation import Agreement, agreement
 from ops.english.training.treebank import read_trees
 from ops.errors import InputError
@@ -15,8 +15,9 @@ from tests.unit.english.strategies import TREES, WORDS
 DATA = os.environ.get("ATLAS_TEST_DATA")
 
 
-def built(words, tags, depths, phrases, unaries):
+def built(words, tags, labels):
     """Build the tree of labels node by node."""
+    depths, phrases, unaries = labels.depths, labels.phrases, labels.unaries
     root = Tree(ROOT)
     path: list[tuple[int, Tree]] = [(1, root)]
     for place, word in enumerate(words):
@@ -53,7 +54,7 @@ def again(tree):
     labels = encode(tree)
     found = leaves(tree)
     words, tags = [leaf.word for leaf in found], [leaf.label for leaf in found]
-    return decode(words, tags, labels.depths, labels.phrases, labels.unaries)
+    return decode(words, tags, labels)
 
 
 def test_labels_of_a_tree():
@@ -70,7 +71,7 @@ def test_labels_of_a_tree():
 
 
 def test_a_depth_that_is_skipped_makes_no_phrase():
-    tree = decode(["a", "b", "c"], ["A", "B", "C"], [9, 4], ["X", "Y"], ["", "", "Z"])
+    tree = decode(["a", "b", "c"], ["A", "B", "C"], TreeLabels([9, 4], ["X", "Y"], ["", "", "Z"]))
     assert write(tree) == "(ROOT (Y (X (A a) (B b)) (Z (C c))))"
 
 
@@ -82,7 +83,7 @@ def test_decoding_undoes_encoding(tree):
 @given(st.lists(st.integers(1, 30), max_size=30))
 def test_any_depths_give_a_tree_with_every_word(depths):
     words = [str(place) for place in range(len(depths) + 1)]
-    tree = decode(words, ["NN"] * len(words), depths, ["X"] * len(depths), [""] * len(words))
+    tree = decode(words, ["NN"] * len(words), TreeLabels(depths, ["X"] * len(depths), [""] * len(words)))
     assert [leaf.word for leaf in leaves(read(write(tree)))] == words
 
 
@@ -94,7 +95,7 @@ LABELLED = st.tuples(WORDS, st.sampled_from(["NN", "-LRB-", ""]), st.integers(1,
 def test_brackets_and_trees_are_those_of_the_tree_that_is_built_node_by_node(labelled):
     words, tags, depths, phrases, unaries = (list(column) for column in zip(*labelled, strict=True))
     words[0] += "("
-    arguments = words, tags, depths[:-1], phrases[:-1], unaries
+    arguments = words, tags, TreeLabels(depths[:-1], phrases[:-1], unaries)
     assert bracketed(*arguments) == write(decode(*arguments)) == write(built(*arguments))
     assert [leaf.word for leaf in leaves(decode(*arguments))] == words
 
@@ -105,4 +106,4 @@ def test_gold_trees_come_back():
     for sentence in read_trees(Path(DATA or "") / "treebanks" / "gum-dev.mrg.gz"):
         total += agreement(sentence.tree, again(sentence.tree))
     assert total.gold > 20_000
-    assert total.f1 >= 99.8
+    assert 2 * total.matched >= 0.998 * (total.gold + total.predicted)
