@@ -38,20 +38,14 @@ def load_teacher(folder: Path, sizes: Architecture) -> JointNetwork:
     return network
 
 
-def soft_loss(
-    tags: Tensor, scores: Tensor, teacher_tags: Tensor, teacher_scores: Tensor, heads: Sequence[int]
-) -> Tensor:
+def soft_loss(scores: Sequence[Tensor], taught: Sequence[Tensor]) -> Tensor:
     """Return the cross-entropy per word with a teacher's predictions, summed over the heads.
 
     Args:
-        tags, teacher_tags: the scores of tags, `[words, tags]`.
-        scores, teacher_scores: the concatenated scores of the parser's heads, `[words, sum of heads]`.
-        heads: number of outputs of each head.
+        scores, taught: the network's and the teacher's scores of tags and of each of the parser's heads.
     """
-    mine = [tags, *scores.split(list(heads), -1)]  # type: ignore[no-untyped-call]
-    theirs = [teacher_tags, *teacher_scores.split(list(heads), -1)]  # type: ignore[no-untyped-call]
-    parts = (cross_entropy(one, other.softmax(-1)) for one, other in zip(mine, theirs, strict=True))
-    return torch.stack(list(parts)).sum()
+    parts = [cross_entropy(own, other.softmax(-1)) for own, other in zip(scores, taught, strict=True)]
+    return torch.stack(parts).sum()
 
 
 @torch.no_grad()

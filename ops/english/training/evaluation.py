@@ -22,7 +22,7 @@ _CLITICS = frozenset(["n't", "'s", "'re", "'ve", "'ll", "'d", "'m", "%"])
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The number of brackets in both trees, in the gold tree and in the predicted tree; agreements can be added."""
+    """The number of brackets in both trees, in the gold tree and in the predicted tree."""
 
     matched: int = 0
     gold: int = 0
@@ -30,22 +30,6 @@ class Agreement:
 
     def __add__(self, other: "Agreement") -> "Agreement":
         return Agreement(self.matched + other.matched, self.gold + other.gold, self.predicted + other.predicted)
-
-    @property
-    def precision(self) -> float:
-        """Share of the predicted brackets that are gold, in percent (100 if there are no predicted brackets)."""
-        return 100 * self.matched / self.predicted if self.predicted else 100.0
-
-    @property
-    def recall(self) -> float:
-        """Share of the gold brackets that are predicted, in percent (100 if there are no gold brackets)."""
-        return 100 * self.matched / self.gold if self.gold else 100.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall, in percent (100 if there are no brackets)."""
-        total = self.predicted + self.gold
-        return 200 * self.matched / total if total else 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +40,17 @@ class Scores:
     right: int
     brackets: Agreement | None
 
-    @property
-    def tag_accuracy(self) -> float:
-        """The percentage of gold words with the right tag; a word that is tokenized differently counts as wrong."""
-        return 100 * self.right / self.words
-
     def row(self) -> dict[str, float]:
-        """Return the scores in percent, rounded to two decimal places."""
-        row = {"tag_accuracy": round(self.tag_accuracy, 2)}
+        """Return the scores in percent, rounded to two decimal places; a share of no brackets is 100.
+
+        A word that is tokenized differently counts as tagged wrong.
+        """
+        parts = {"tag_accuracy": (self.right, self.words)}
         if self.brackets is not None:
-            agreed = self.brackets
-            row |= {"precision": agreed.precision, "recall": agreed.recall, "f1": agreed.f1}
-        return {name: round(value, 2) for name, value in row.items()}
+            matched, gold, predicted = self.brackets.matched, self.brackets.gold, self.brackets.predicted
+            parts |= {"precision": (matched, predicted), "recall": (matched, gold)}
+            parts["f1"] = 2 * matched, gold + predicted
+        return {name: round(100 * part / whole, 2) if whole else 100.0 for name, (part, whole) in parts.items()}
 
 
 def score(

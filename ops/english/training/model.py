@@ -54,11 +54,11 @@ class JointNetwork(nn.Module):
         self.heads = [CHANGES, DEPTHS, len(labels.phrases), len(labels.unaries)]
         self.parser = nn.Linear(2 * sizes.hidden, sum(self.heads))
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the scores of tags, `[words, tags]`, and of the parser's heads, `[words, sum of heads]`."""
+    def forward(self, batch: Batch) -> list[Tensor]:
+        """Return the scores of tags and those of each of the parser's heads, `[words, outputs]` each."""
         kinds = self.reader.words(batch.rows)
         read = self.reader(kinds[batch.kinds], batch.lengths)
-        return self.tagger(read), self.parser(read)
+        return [self.tagger(read), *self.parser(read).split(self.heads, -1)]
 
     @torch.inference_mode()
     def parse(self, sentences: Sequence[Sentence], batcher: Batcher) -> list[Sentence]:
@@ -69,9 +69,9 @@ class JointNetwork(nn.Module):
         for first in range(0, len(order), SENTENCES_PER_BATCH):
             chosen = order[first : first + SENTENCES_PER_BATCH]
             batch = batcher.batch([sentences[place] for place in chosen])
-            tag_scores, scores = self(batch)
+            tag_scores, *scores = self(batch)
             names = [self.labels.tags[code] for code in tag_scores.argmax(1).tolist()]
-            found = best_labels(scores.numpy(), batch.lengths, self.labels.phrases, self.labels.unaries)
+            found = best_labels(torch.cat(scores, -1).numpy(), batch.lengths, self.labels.phrases, self.labels.unaries)
             ends = np.cumsum(batch.lengths).tolist()
             for place, labels, end in zip(chosen, found, ends, strict=True):
                 words = sentences[place].words

@@ -87,17 +87,17 @@ class Trainer:
         for batch in self._batcher.batches(sentences, random):
             with torch.no_grad():
                 # With no word hidden.
-                taught: tuple[Tensor, Tensor] | None = None if self._teacher is None else self._teacher(batch)
+                taught = None if self._teacher is None else self._teacher(batch)
             word = batch.rows[:, 0]
             word *= torch.rand(len(word)) >= self._unknown[word.long()]
             self._done += 1
             left = max(0.0, 1 - self._done / self._steps)
             for group in self._optimizer.param_groups:
                 group["lr"] = self._rate * min(1.0, self._done / WARM_UP) * left + 1e-5
-            tags, scores = self.network(batch)
-            value = loss(tags, scores, self.network.heads, batch, self._sequence_weight)
+            scores = self.network(batch)
+            value = loss(scores, batch, self._sequence_weight)
             if taught is not None:
-                value = value + soft_loss(tags, scores, *taught, self.network.heads)
+                value = value + soft_loss(scores, taught)
             self._optimizer.zero_grad()
             value.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(self._weights, LARGEST_GRADIENT)
@@ -166,25 +166,22 @@ def run_passes(
     return curve
 
 
-def loss(tags: Tensor, scores: Tensor, heads: Sequence[int], batch: Batch, sequence_weight: float) -> Tensor:
+def loss(scores: Sequence[Tensor], batch: Batch, sequence_weight: float) -> Tensor:
     """Return the loss per word.
 
     Args:
-        tags: the scores of tags, `[words, tags]`.
-        scores: the concatenated scores of the parser's heads, `[words, sum of heads]`.
-        heads: number of outputs of each head.
+        scores: the scores of tags and of each of the parser's heads, `[words, outputs]` each.
         batch: the gold labels.
         sequence_weight: the weight of the joint sequence loss of the two depth heads; the weight of their separate
             losses is `1 - sequence_weight`.
     """
-    outputs = [tags, *_parts(scores, heads, -1)]
     weights = (1.0, 1 - sequence_weight, 1 - sequence_weight, 1.0, 1.0)
-    total = tags.new_zeros(())
-    for output, target, weight in zip(outputs, batch.targets, weights, strict=True):
+    total = scores[0].new_zeros(())
+    for output, target, weight in zip(scores, batch.targets, weights, strict=True):
         if weight:
             total = total + weight * cross_entropy(output, target, ignore_index=IGNORED, reduction="sum")
     if sequence_weight:
-        total = total + sequence_weight * depth_sequence_loss(outputs[1], outputs[2], batch)
+        total = total + sequence_weight * depth_sequence_loss(scores[1], scores[2], batch)
     return total / len(batch.kinds)
 
 
@@ -219,6 +216,6 @@ def depth_sequence_loss(change: Tensor, absolute: Tensor, batch: Batch) -> Tenso
     return forward.logsumexp(1).sum() - gold
 
 
-def _parts(tensor: Tensor, sizes: Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
-    parts: tuple[Tensor, ...] = tensor.split(list(sizes), axis)  # type: ignore[no-untyped-call]
+def _parts(tensor: Tensor, sizes: list[int]) -> tuple[Tensor, ...]:
+    parts: tuple[Tensor, ...] = tensor.split(sizes)  # type: ignore[no-untyped-call]
     return parts

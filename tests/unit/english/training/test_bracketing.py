@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from ops.english.training.evaluation import Agreement, agreement
+from ops.english.training.evaluation import Agreement, Scores, agreement
 from ops.errors import InputError
 from ops.penn import Tree, leaves, read
 from tests.unit.english.strategies import TREES
@@ -51,10 +51,9 @@ def test_brackets_that_agree():
 
 def test_precision_recall_and_f1():
     found = Agreement(matched=3, gold=4, predicted=6)
-    assert (found.precision, found.recall) == (50, 75)
-    assert found.f1 == pytest.approx(60)
+    assert Scores(3, 2, found).row() == {"tag_accuracy": 66.67, "precision": 50, "recall": 75, "f1": 60}
     assert found + Agreement(1, 2, 3) == Agreement(4, 6, 9)
-    assert Agreement().f1 == 100
+    assert Scores(1, 1, Agreement()).row() == dict.fromkeys(("tag_accuracy", "precision", "recall", "f1"), 100)
 
 
 @given(TREES)
