@@ -13,7 +13,7 @@ import torch
 
 from jobs.train_english.job import TrainEnglishConfig
 from ops.english import FOLDER
-from ops.english.training.batches import Batcher, collect_labels
+from ops.english.training.batches import collect_labels
 from ops.english.training.distillation import load_teacher, narrowed
 from ops.english.training.evaluation import score
 from ops.english.training.mixture import Mixture
@@ -77,21 +77,16 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
     )
     counts = mixture.counts()
     sizes = Architecture(config.width, config.hidden, config.layers, config.windows, config.dropout)
-    teacher = None if config.teacher is None else load_teacher(config.teacher, sizes)
+    teacher = load_teacher(config.teacher, sizes) if config.teacher else None
     if teacher is None:
-        inventory, labels = collect_inventory(counts, MINIMUM), collect_labels([*trees, *capped], tagged)
-    else:
-        inventory, labels = teacher.reader.inventory, teacher.labels
-    batcher = Batcher(inventory, labels, config.batch_words)
-    if teacher is None:
-        network = JointNetwork(inventory, labels, sizes)
+        network = JointNetwork(collect_inventory(counts, MINIMUM), collect_labels([*trees, *capped], tagged), sizes)
     else:
         sample = random.sample(trees, min(MEASURED, len(trees))) + random.sample(tagged, min(MEASURED, len(tagged)))
-        network = narrowed(teacher, sizes, list(batcher.batches(sample, random)))
+        network = narrowed(teacher, sizes, list(teacher.batcher.batches(sample, config.batch_words, random)))
     trainer = Trainer(
         network,
-        batcher,
         counts,
+        batch_words=config.batch_words,
         steps=config.passes * -(-mixture.words() // config.batch_words),
         rate=config.rate,
         sequence_weight=config.sequence_weight,
@@ -102,7 +97,7 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
     progress(f"{mixture.words()} words a pass, {config.passes} passes; {weights} weights")
 
     own_trees = bool(config.own_trees and tagged)
-    curve = run_passes(trainer, mixture, batcher, config.passes, own_trees, dev, random, progress)
+    curve = run_passes(trainer, mixture, config.passes, own_trees, dev, random, progress)
 
     config.out.mkdir(parents=True, exist_ok=True)
     with trainer.averaged() as averaged:

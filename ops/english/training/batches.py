@@ -75,22 +75,21 @@ def collect_labels(trees: Sequence[Sentence], tagged: Sequence[Sentence], minimu
 
 
 class Batcher:
-    """Makes batches of about `words` words from sentences of similar length."""
+    """Makes batches of sentences with the codes of an inventory and of labels."""
 
-    def __init__(self, inventory: Inventory, labels: Labels, words: int) -> None:
+    def __init__(self, inventory: Inventory, labels: Labels) -> None:
         self.inventory = inventory
-        self.words = words
         self._codes = [
             {name: code for code, name in enumerate(names)} for names in (labels.tags, labels.phrases, labels.unaries)
         ]
 
-    def batches(self, sentences: Sequence[Sentence], random: Random) -> Iterator[Batch]:
-        """Yield all sentences once, in batches in an order drawn from `random`."""
+    def batches(self, sentences: Sequence[Sentence], words: int, random: Random) -> Iterator[Batch]:
+        """Yield all sentences once, those of similar length in batches of about `words` words, in a random order."""
         by_length = sorted(sentences, key=lambda s: len(s.words) + random.random() * 4)
         groups: list[list[Sentence]] = [[]]
         count = 0
         for sentence in by_length:
-            if count >= self.words:
+            if count >= words:
                 groups.append([])
                 count = 0
             groups[-1].append(sentence)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
-from ops.english.training.batches import Batcher
 from ops.english.training.model import JointNetwork
 from ops.english.training.treebank import Sentence, sentence_of_tree
 from ops.penn import ROOT, Tree, leaves
@@ -49,10 +48,10 @@ class Mixture:
             tagged = [mine if random.random() < self._own_trees else gold for mine, gold in pairs]
         return sentences + self._varied(tagged, random)
 
-    def parse(self, network: JointNetwork, batcher: Batcher) -> None:
+    def parse(self, network: JointNetwork) -> None:
         """Replace the trees of the tagged sentences with those that this network predicts; the tags stay."""
         parsed = []
-        for gold, found in zip(self._tagged, network.parse(self._tagged, batcher), strict=True):
+        for gold, found in zip(self._tagged, network.parse(self._tagged), strict=True):
             if found.tree is not None:
                 for leaf, tag in zip(leaves(found.tree), gold.tags, strict=True):
                     leaf.label = tag

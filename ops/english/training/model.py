@@ -49,6 +49,7 @@ class JointNetwork(nn.Module):
     def __init__(self, inventory: Inventory, labels: Labels, sizes: Architecture) -> None:
         super().__init__()
         self.labels = labels
+        self.batcher = Batcher(inventory, labels)
         self.reader = Reader(inventory, sizes.width, sizes.hidden, sizes.layers, sizes.windows, sizes.dropout)
         self.tagger = nn.Linear(2 * sizes.hidden, len(labels.tags))
         self.heads = [CHANGES, DEPTHS, len(labels.phrases), len(labels.unaries)]
@@ -61,14 +62,14 @@ class JointNetwork(nn.Module):
         return [self.tagger(read), *self.parser(read).split(self.heads, -1)]
 
     @torch.inference_mode()
-    def parse(self, sentences: Sequence[Sentence], batcher: Batcher) -> list[Sentence]:
+    def parse(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """Return the sentences with predicted tags and trees, in the same order."""
         self.eval()
         order = sorted(range(len(sentences)), key=lambda place: len(sentences[place].words))
         parsed: dict[int, Sentence] = {}
         for first in range(0, len(order), SENTENCES_PER_BATCH):
             chosen = order[first : first + SENTENCES_PER_BATCH]
-            batch = batcher.batch([sentences[place] for place in chosen])
+            batch = self.batcher.batch([sentences[place] for place in chosen])
             tag_scores, *scores = self(batch)
             names = [self.labels.tags[code] for code in tag_scores.argmax(1).tolist()]
             found = best_labels(torch.cat(scores, -1).numpy(), batch.lengths, self.labels.phrases, self.labels.unaries)

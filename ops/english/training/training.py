@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from ops.english.labelling import COLUMNS, DEPTHS
-from ops.english.training.batches import IGNORED, Batch, Batcher
+from ops.english.training.batches import IGNORED, Batch
 from ops.english.training.distillation import soft_loss
 from ops.english.training.evaluation import compare
 from ops.english.training.mixture import Mixture
@@ -33,8 +33,8 @@ class Trainer:
 
     Args:
         network: the network.
-        batcher: makes its batches.
         counts: number of occurrences of each word in training.
+        batch_words: approximate number of words of a batch.
         steps: maximum number of steps; the learning rate falls to 0 at the last one.
         rate: the highest learning rate.
         sequence_weight: weight of the sequence of depths in the loss.
@@ -46,9 +46,9 @@ class Trainer:
     def __init__(
         self,
         network: JointNetwork,
-        batcher: Batcher,
         counts: Mapping[str, float],
         *,
+        batch_words: int,
         steps: int,
         rate: float,
         sequence_weight: float,
@@ -57,7 +57,7 @@ class Trainer:
     ) -> None:
         self.network = network
         self._teacher = None if teacher is None else teacher.eval()
-        self._batcher = batcher
+        self._batch_words = batch_words
         self._steps = steps
         self._done = 0
         self._rate = rate
@@ -67,7 +67,7 @@ class Trainer:
                 if isinstance(table, nn.Embedding):
                     nn.init.normal_(table.weight, std=0.3)
         self._unknown = torch.zeros(network.reader.inventory.sizes()["word"])
-        rows = batcher.inventory.rows(counts)[:, 0]
+        rows = network.reader.inventory.rows(counts)[:, 0]
         self._unknown.index_add_(0, torch.from_numpy(rows).long(), torch.tensor(list(counts.values())).float())
         self._unknown = unknown / (unknown + self._unknown).clamp(min=1e-9)
         self._optimizer = torch.optim.AdamW(
@@ -84,7 +84,7 @@ class Trainer:
         """
         self.network.train()
         total, words = 0.0, 0
-        for batch in self._batcher.batches(sentences, random):
+        for batch in self.network.batcher.batches(sentences, self._batch_words, random):
             with torch.no_grad():
                 # With no word hidden.
                 taught = None if self._teacher is None else self._teacher(batch)
@@ -133,7 +133,6 @@ class Trainer:
 def run_passes(
     trainer: Trainer,
     mixture: Mixture,
-    batcher: Batcher,
     passes: int,
     own_trees: bool,
     dev: Mapping[str, Sequence[Sentence]],
@@ -143,7 +142,7 @@ def run_passes(
     """Do all passes and return each pass's number, CPU seconds, loss, and scores on the development files.
 
     Args:
-        trainer, mixture, batcher: the trainer of the network, the source of the sentences, and the maker of batches.
+        trainer, mixture: the trainer of the network, and the source of the sentences.
         passes: number of passes.
         own_trees: whether the network parses the tagged sentences after half of the passes and every fourth pass later.
         dev: the development sentences of each file, by the file's name.
@@ -156,10 +155,10 @@ def run_passes(
         after_half = number - passes // 2
         if own_trees and (after_half == 1 or (after_half > 1 and number % 4 == 0)):
             with trainer.averaged() as averaged:
-                mixture.parse(averaged, batcher)
+                mixture.parse(averaged)
         mean_loss = trainer.run(mixture.draw(random), random)
         with trainer.averaged() as averaged:
-            scores = {name: compare(gold, averaged.parse(gold, batcher)).row() for name, gold in dev.items()}
+            scores = {name: compare(gold, averaged.parse(gold)).row() for name, gold in dev.items()}
         seconds = round(time.process_time() - began)
         curve.append({"pass": number, "cpu_seconds": seconds, "loss": round(mean_loss, 3), **scores})
         progress(json.dumps(curve[-1]))

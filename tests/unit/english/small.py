@@ -40,5 +40,5 @@ def network(layers: int = 2) -> JointNetwork:
 
 
 def batcher() -> Batcher:
-    """Batches of about 10 words."""
-    return Batcher(inventory(), labels(), 10)
+    """With every form and label of the sentences."""
+    return Batcher(inventory(), labels())

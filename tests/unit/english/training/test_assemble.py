@@ -11,7 +11,7 @@ def test_the_pipeline_gives_what_the_network_gives():
     network = small.network()
     nlp = assemble(network, {"name": "small", "sources": ["none"]})
     for sentence in small.sentences():
-        (expected,) = network.parse([sentence], small.batcher())
+        (expected,) = network.parse([sentence])
         found = sentence_of_doc(nlp(Doc(nlp.vocab, words=sentence.words)))
         assert found.tags == expected.tags
         assert write(found.tree) == write(expected.tree)

@@ -29,11 +29,11 @@ def test_what_is_unknown_is_ignored():
 
 def test_each_sentence_is_in_one_batch():
     sentences = small.sentences() * 5
-    batches = list(small.batcher().batches(sentences, Random(0)))
+    batches = list(small.batcher().batches(sentences, 10, Random(0)))
     assert sum(len(batch.lengths) for batch in batches) == len(sentences)
     assert len(batches) > 5
     for batch in batches:
         assert sum(batch.lengths) == len(batch.kinds) == batch.targets.shape[1]
         assert np.array_equal(np.unique(batch.kinds), np.arange(len(batch.rows)))
-    runs = [[b.lengths for b in small.batcher().batches(sentences, Random(seed))] for seed in (0, 0, 1)]
+    runs = [[b.lengths for b in small.batcher().batches(sentences, 10, Random(seed))] for seed in (0, 0, 1)]
     assert runs[0] == runs[1] != runs[2]

@@ -60,8 +60,8 @@ def test_the_teachers_trees_are_learnt_where_there_are_none():
     torch.nn.init.normal_(student.parser.bias)
     tagged = [Sentence(sentence.words, sentence.tags) for sentence in small.sentences()]
     counts = {word: 1.0 for sentence in tagged for word in sentence.words}
-    settings = {"steps": 200, "rate": 0.03, "sequence_weight": 0.5, "unknown": 0.0}
-    trainer = Trainer(student, small.batcher(), counts, **settings, teacher=teacher)
+    settings = {"batch_words": 10, "steps": 200, "rate": 0.03, "sequence_weight": 0.5, "unknown": 0.0}
+    trainer = Trainer(student, counts, **settings, teacher=teacher)
     random = Random(0)
     before = distance(student, teacher)
     for _ in range(40):

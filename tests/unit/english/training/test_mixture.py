@@ -30,7 +30,7 @@ def test_a_pass_reads_the_whole_and_a_draw():
 
 def test_own_trees_keep_the_words_and_their_tags():
     own = mixture(own=1)
-    own.parse(small.network(), small.batcher())
+    own.parse(small.network())
     for gold, found in zip(TAGGED, own.draw(Random(0))[-2:], strict=True):
         assert (found.words, found.tags) == (gold.words, gold.tags)
         assert [(leaf.word, leaf.label) for leaf in leaves(found.tree)] == list(zip(gold.words, gold.tags, strict=True))

@@ -8,10 +8,9 @@ from tests.unit.english import small
 
 
 def trainer(network, **changes):
-    settings = {"steps": 200, "rate": 0.02, "sequence_weight": 0.5, "unknown": 0.0} | changes
+    settings = {"batch_words": 10, "steps": 200, "rate": 0.02, "sequence_weight": 0.5, "unknown": 0.0} | changes
     return Trainer(
         network,
-        small.batcher(),
         {word: 1.0 for sentence in small.sentences() for word in sentence.words},
         **settings,
     )
@@ -25,7 +24,7 @@ def test_training_learns_the_sentences():
     losses = [training.run(small.sentences(), random) for _ in range(60)]
     assert losses[-1] < losses[0] / 2
     with training.averaged() as averaged:
-        parsed = averaged.parse(small.sentences(), small.batcher())
+        parsed = averaged.parse(small.sentences())
     assert [sentence.words for sentence in parsed] == [sentence.words for sentence in small.sentences()]
     tags = [tag for sentence in small.sentences() for tag in sentence.tags]
     found = [tag for sentence in parsed for tag in sentence.tags]
