@@ -100,8 +100,7 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
     curve = run_passes(trainer, mixture, config.passes, own_trees, dev, random, progress)
 
     config.out.mkdir(parents=True, exist_ok=True)
-    with trainer.averaged() as averaged:
-        assemble(averaged.eval(), META | {"sources": list(config.sources)}).to_disk(config.out)
+    assemble(trainer.average, META | {"sources": list(config.sources)}).to_disk(config.out)
     scores = score(spacy.load(config.out), tests, progress)
     nlp = spacy.load(config.out)  # loaded again, since the scored pipeline has added the tests' words to its vocabulary
     nlp.meta["performance"] = scores

@@ -3,8 +3,8 @@
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -41,6 +41,9 @@ class Trainer:
         unknown: a word that occurs n times is replaced by the unknown word with probability `unknown / (unknown + n)`.
         teacher: a network whose scores are learnt with the same weight as the labels; `network` is made from this
             network. None trains without a teacher.
+
+    Attributes:
+        average: the network with its weights averaged over about the last 500 steps.
     """
 
     def __init__(
@@ -74,7 +77,8 @@ class Trainer:
             network.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True
         )
         self._weights: list[Tensor] = list(network.parameters())
-        self._average = [weight.detach().clone() for weight in self._weights]
+        self.average = deepcopy(network).eval()
+        self._average: list[Tensor] = list(self.average.parameters())
 
     def run(self, sentences: Sequence[Sentence], random: Random) -> float:
         """Do one pass over the sentences and return the mean loss per word.
@@ -95,9 +99,8 @@ class Trainer:
             for group in self._optimizer.param_groups:
                 group["lr"] = self._rate * min(1.0, self._done / WARM_UP) * left + 1e-5
             scores = self.network(batch)
-            value = loss(scores, batch, self._sequence_weight)
-            if taught is not None:
-                value = value + soft_loss(scores, taught)
+            soft = 0.0 if taught is None else soft_loss(scores, taught)
+            value = soft + loss(scores, batch, self._sequence_weight)
             self._optimizer.zero_grad()
             value.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(self._weights, LARGEST_GRADIENT)
@@ -112,22 +115,6 @@ class Trainer:
         ):
             raise InputError(f"--rate {self._rate:g}: the training diverges; give a lower one")
         return total / words
-
-    @contextmanager
-    def averaged(self) -> Iterator[JointNetwork]:
-        """Yield the network with its weights averaged over about the last 500 steps, and restore them afterwards."""
-        self._exchange()
-        try:
-            yield self.network
-        finally:
-            self._exchange()
-
-    @torch.no_grad()
-    def _exchange(self) -> None:
-        for weight, average in zip(self._weights, self._average, strict=True):
-            held = weight.clone()
-            weight.copy_(average)
-            average.copy_(held)
 
 
 def run_passes(
@@ -154,11 +141,9 @@ def run_passes(
     for number in range(1, passes + 1):
         after_half = number - passes // 2
         if own_trees and (after_half == 1 or (after_half > 1 and number % 4 == 0)):
-            with trainer.averaged() as averaged:
-                mixture.parse(averaged)
+            mixture.parse(trainer.average)
         mean_loss = trainer.run(mixture.draw(random), random)
-        with trainer.averaged() as averaged:
-            scores = {name: compare(gold, averaged.parse(gold)).row() for name, gold in dev.items()}
+        scores = {name: compare(gold, trainer.average.parse(gold)).row() for name, gold in dev.items()}
         seconds = round(time.process_time() - began)
         curve.append({"pass": number, "cpu_seconds": seconds, "loss": round(mean_loss, 3), **scores})
         progress(json.dumps(curve[-1]))

@@ -23,21 +23,18 @@ def test_training_learns_the_sentences():
     random = Random(0)
     losses = [training.run(small.sentences(), random) for _ in range(60)]
     assert losses[-1] < losses[0] / 2
-    with training.averaged() as averaged:
-        parsed = averaged.parse(small.sentences())
+    parsed = training.average.parse(small.sentences())
     assert [sentence.words for sentence in parsed] == [sentence.words for sentence in small.sentences()]
     tags = [tag for sentence in small.sentences() for tag in sentence.tags]
     found = [tag for sentence in parsed for tag in sentence.tags]
     assert sum(map(eq, tags, found)) > len(tags) / 2
 
 
-def test_the_average_is_exchanged_and_put_back():
+def test_the_average_follows_the_weights():
     network = small.network()
     training = trainer(network, steps=1)
+    first = [weight.detach().clone() for weight in network.parameters()]
     training.run(small.sentences(), Random(0))
     assert training._optimizer.param_groups[0]["lr"] <= 1e-5, "the rate of the last step is small"
-    before = [weight.clone() for weight in network.parameters()]
-    with training.averaged() as averaged:
-        assert averaged is network
-        assert not all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
-    assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
+    for others in (first, network.parameters()):
+        assert not all(torch.equal(a, b) for a, b in zip(training.average.parameters(), others, strict=True))
