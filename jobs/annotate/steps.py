@@ -1,20 +1,17 @@
 """The stage `annotate`, which adds words, tags and parses to the selected sentences, and codes for mining."""
 
-import json
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 
 from jobs.annotate.job import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import CODES, STAGES
-from jobs.stage.outputs import Noted, Output, Written, read_partials, shard_file, table_part
+from jobs.stage.outputs import Noted, Output, Written, read_notes, read_partials, shard_file, table_part, with_notes
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored
 from jobs.stage.step import Made, Step, Steps
@@ -31,7 +28,6 @@ from ops.storage.tables import part_name
 
 # Files with a value for each sentence of the corpus: what it is annotated as (one byte), and its wins (four bytes).
 MARKS, WINS = (f"{STAGES['annotate'].partials}/{name}.bin" for name in ("wanted", "wins"))
-COUNTS = b"atlas.counts"
 COUNTED = ("sentences", "baseline", "winners", "tagged", "trees")
 
 
@@ -89,8 +85,7 @@ def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expecte
             args={"store": store, "shards": len(shards)}, here=True,
         ),
     ]  # fmt: skip
-    with store.parquet(VOCABULARY.path) as file:
-        counts: dict[str, int] = json.loads(file.metadata.metadata[COUNTS])
+    (counts,) = read_notes(store, [VOCABULARY])
     if counts["sentences"] != sum(selected):
         raise RuntimeError(f"annotate: expected {sum(selected)} annotated sentences, found {counts['sentences']}")
     if counts["sentences"] and not counts["trees"]:
@@ -98,28 +93,19 @@ def annotate_steps(config: AnnotateConfig, stage: Stage, scored: Scored, expecte
     return {**counts, "scored": scored.sentences}
 
 
-def _in_one_group(table: pa.Table, path: str) -> None:
-    pq.write_table(table, path, compression="zstd", row_group_size=max(table.num_rows, 1))
-
-
 def codes_file(shard: int) -> Output:
     """Return the file of a shard's codes, which mining reads."""
-    return Output(f"{CODES}/shard-{shard:05d}.parquet", f"shard-{shard}", writer=_in_one_group)
+    return Output(f"{CODES}/shard-{shard:05d}.parquet", f"shard-{shard}")
 
 
 # The names of the codes of all shards, and where the names of each shard are among them.
 VOCABULARY, PLACES = (Output(f"{CODES}/{name}.parquet", name) for name in ("vocabulary", "vocabulary-places"))
 
 
-def names_file(shard: int) -> Output:
-    """Return the file of the names of a shard's codes."""
-    return replace(shard_file("annotate", shard), writer=_in_one_group)
-
-
 def shard_outputs(item: Item) -> list[Output]:
     """Return the files of a shard: its codes, its part of sentences/, and the names of its codes."""
     shard = item["shard"]
-    return [codes_file(shard), table_part("sentences", shard, f"shard-{shard}"), names_file(shard)]
+    return [codes_file(shard), table_part("sentences", shard, f"shard-{shard}"), shard_file("annotate", shard)]
 
 
 class ShardAnnotator:
@@ -157,28 +143,21 @@ def shard_files(item: Item, table: pa.Table) -> Made:
         "tagged": table.num_rows - table["tags"].null_count,
         "trees": table.num_rows - table["tree"].null_count,
     }
-    counted = Noted(names, footer={COUNTS: json.dumps(counts).encode()})
-    return dict(zip(shard_outputs(item), (numbers, table, counted), strict=True))
+    return dict(zip(shard_outputs(item), (numbers, table, Noted(names, counts)), strict=True))
 
 
 def list_names(item: Item, store: Store, shards: int) -> Made:
     """Combine the names of the codes of all shards, and add up their counts; memory holds the distinct names."""
     with store.parquet(codes_file(0).path) as file:
         kinds = name_kinds(meta_kinds(file.schema_arrow.names))
-    counts: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
 
     def tables() -> Iterator[pa.Table]:
-        return read_partials(store, map(names_file, range(shards)))
+        return read_partials(store, [shard_file("annotate", shard) for shard in range(shards)])
 
-    def counted() -> Iterator[pa.Table]:
-        for table in tables():
-            counts.update(json.loads(table.schema.metadata[COUNTS]))
-            yield table
-
-    names = vocabulary(counted(), kinds)
-    footer = {COUNTS: json.dumps(counts).encode()}
-    distinct = sum(map(len, names.values()))
+    notes: list[dict[str, int]] = []
+    names = vocabulary(with_notes(tables(), notes), kinds)
+    counts = {name: sum(note[name] for note in notes) for name in COUNTED}
     return {
         PLACES: Written(shards, lambda path, marks: write_places(tables(), names, path, marks)),
-        VOCABULARY: Written(distinct, lambda path, marks: write_vocabulary(names, path, {**marks, **footer})),
+        VOCABULARY: Written(sum(map(len, names.values())), partial(write_vocabulary, names), counts),
     }
