@@ -54,12 +54,8 @@ class LikeWords:
         random = np.random.default_rng([seed, WORD_PAIRS])
         first = random.integers(0, len(known), _PAIRS)
         other = (first + random.integers(1, len(known), _PAIRS)) % len(known)
-        cosines = np.concatenate(
-            [
-                np.einsum("ij,ij->i", directions[a], directions[b])
-                for a, b in zip(np.split(first, 10), np.split(other, 10), strict=True)
-            ]
-        )
+        blocks = zip(np.split(first, 10), np.split(other, 10), strict=True)
+        cosines = np.concatenate([np.einsum("ij,ij->i", directions[a], directions[b]) for a, b in blocks])
         return cls(codes, directions.astype(np.float16), float(np.quantile(cosines, QUANTILE)))
 
     def groups(self, words: Sequence[int]) -> list[list[int]]:

@@ -5,7 +5,7 @@ Whether an item is typical is tested on the winners themselves, and the false di
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ops.arrays import Bools, Float64s, Int8s, Int64s, UInt64s
 from ops.bits import as_bits, shared
 from ops.compiled import compiled
 from ops.literals.like_words import LikeWords
-from ops.literals.literal import NEAR, Literal
+from ops.literals.literal import NEAR, PLAINEST_FIRST, Literal
 from ops.literals.word_keys import words_of
 from ops.sentences.folds import HALF
 from ops.statistics.design_effect import effects_of_residuals
@@ -30,7 +30,6 @@ MOST_WINNERS = 400  # that are counted; of more, the time of exact tails would g
 LEAST_LIFT, LEAST_MORE = 2.0, 0.2
 LEAST_LEFT = 0.5  # share of an item's excess that the winners without the stronger ones must have
 EXPLAINED_BY_WORDS = ("tag", "subtree", "form")
-_PLAINEST_FIRST = ("word", "form", "word_class", "tag", "subtree", "value")
 _NAMES = 1 << 16  # words whose spelling is cached
 
 
@@ -59,16 +58,6 @@ class Entry:
     q: float
     g2: float
 
-    @cached_property
-    def winners(self) -> int:
-        """Number of winners that have it."""
-        return int(np.count_nonzero(self.has))
-
-    @cached_property
-    def expected(self) -> float:
-        """Expected number of winners that have it."""
-        return float(self.chance.sum())
-
 
 class Typical:
     """Finds what is typical of sets of winners.
@@ -92,8 +81,7 @@ class Typical:
         # Every literal of the pool is listed for several winners, so that it counts without a look at its documents.
         self.hypotheses = frequent + max(int(np.count_nonzero(counter.is_item)), least)
         # Words and pairs, whose literal is -1, come last here and are the plainest.
-        kinds = [_PLAINEST_FIRST.index(own.kind) if own.kind in _PLAINEST_FIRST else -1 for own in literals]
-        self._plainness = np.array([*kinds, 0], np.int64)
+        self._plainness = np.array([*(PLAINEST_FIRST.index(own.kind) for own in literals), 0], np.int64)
         self._is_construction = np.array([*(own.kind in EXPLAINED_BY_WORDS for own in literals), False], np.bool_)
         self._document, self._fold = document, fold
         self._name = lru_cache(_NAMES)(counter.view.word_names.__getitem__)
@@ -142,8 +130,8 @@ class Typical:
         return [
             {
                 "kind": entry.kind, "pattern": entry.pattern, "words": list(entry.words),
-                "winners": round(entry.winners * factor), "expected": entry.expected * factor, "q": entry.q,
-                "docs": docs, "is_new": is_new,
+                "winners": round(int(entry.has.sum()) * factor), "expected": float(entry.chance.sum()) * factor,
+                "q": entry.q, "docs": docs, "is_new": is_new,
             }
             for entry, docs, is_new in zip(entries, documents, say_more(entries), strict=True)
         ]  # fmt: skip
@@ -246,7 +234,7 @@ def are_more(items: Items, first_half: Bools) -> Bools:
 
 def by_strength(entries: list[Entry]) -> list[Entry]:
     """Return entries by G2, descending; of equally strong ones the plainer first."""
-    return sorted(entries, key=lambda entry: (-entry.g2, _PLAINEST_FIRST.index(entry.kind), entry.pattern))
+    return sorted(entries, key=lambda entry: (-entry.g2, PLAINEST_FIRST.index(entry.kind), entry.pattern))
 
 
 def first_of_copies(has: Bools) -> Int64s:
