@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -64,16 +63,9 @@ class Winners:
     literals: csr_array
     strata: Strata
 
-    @cached_property
-    def of_pairs(self) -> Int64s:
-        """The winner of each entry of `literals`, by index."""
-        return np.repeat(np.arange(len(self.rows)), np.diff(self.literals.indptr))
-
     def having(self, literal: int) -> Bools:
         """Return which winners have a literal, `[winners]`."""
-        has = np.zeros(len(self.rows), np.bool_)
-        has[self.of_pairs[self.literals.indices == literal]] = True
-        return has
+        return np.asarray(self.literals[:, [literal]].toarray()[:, 0] > 0)
 
 
 class ItemCounter:
@@ -159,20 +151,14 @@ class ItemCounter:
         The latter are `[items, winners]`.
         """
         key, winner = distinct_keys(self.view.words(winners.rows), self._names)
-        first = np.flatnonzero(begins_group(key))
-        size = np.diff(np.append(first, len(key)))
+        keys, item, size = np.unique(key, return_inverse=True, return_counts=True)
+        of_words = csr_array((np.ones(len(key), np.int8), (item, winner)), (len(keys), len(winners.rows)))
         often = np.flatnonzero(size >= LEAST_WINNERS)
-        of_literals = winners.literals.indices
-        listed = np.flatnonzero(self.is_item & (np.bincount(of_literals, minlength=len(self.is_item)) >= LEAST_WINNERS))
-        keys = np.concatenate((key[first[often]], np.full(len(listed), -1)))
+        number = np.bincount(winners.literals.indices, minlength=len(self.is_item))
+        listed = np.flatnonzero(self.is_item & (number >= LEAST_WINNERS))
+        has = vstack((of_words[often], winners.literals[:, listed].T), "csr").toarray() > 0
+        keys = np.concatenate((keys[often], np.full(len(listed), -1)))
         numbers = np.concatenate((np.full(len(often), -1), listed))
-        has = np.zeros((len(keys), len(winners.rows)), np.bool_)
-        item = np.repeat(np.where(size >= LEAST_WINNERS, np.cumsum(size >= LEAST_WINNERS) - 1, -1), size)
-        has[item[item >= 0], winner[item >= 0]] = True
-        number = np.full(len(self.is_item), -1)
-        number[listed] = np.arange(len(often), len(keys))
-        item = number[of_literals]
-        has[item[item >= 0], winners.of_pairs[item >= 0]] = True
         enough = np.flatnonzero(documents_with(has, winners.document) >= LEAST_DOCUMENTS)
         return keys[enough], numbers[enough], has[enough]
 
