@@ -6,7 +6,7 @@ from ops.arrays import Int32s, UInt8s
 from ops.sampling import BASELINE, draw
 from ops.shards import Shards
 from ops.storage.store import Store
-from ops.storage.tables import read_parts
+from ops.storage.tables import read_parts, read_table
 
 SELECTED, IN_BASELINE, WINNER = 1, 2, 4
 # A sentence that wins so often is informative of no neuron: the share of all, and the multiple of what chance gives.
@@ -35,11 +35,10 @@ def mark_sentences(
     for table in read_parts(store, "topk", ["sent_id"]):
         np.add.at(wins, table["sent_id"].to_numpy(), np.int32(1))
     marks[wins > 0] = SELECTED | WINNER
-    for also in (*(("topk_by_dataset",) if by_dataset else ()), "activations"):
+    for also in ("activations", *["topk_by_dataset"] * by_dataset):
         for table in read_parts(store, also, ["sent_id"]):
             marks[table["sent_id"].to_numpy()] |= SELECTED
-    lost = [table["sent_id"].to_numpy() for table in read_parts(store, "unscored", ["sent_id"])]
-    unscored = np.sort(np.concatenate([np.zeros(0, np.int64), *lost]))
+    unscored = np.sort(read_table(store, "unscored", columns=["sent_id"])["sent_id"].to_numpy())
     scored = shards.sentences - len(unscored)
     if whole or baseline_size is None or baseline_size >= scored:
         kept = marks[unscored]
