@@ -1,30 +1,27 @@
-"""Lists of names in a memory-mapped file, so that only the names that are looked up use memory."""
+"""Lists of names as arrays, which may be in a memory-mapped file."""
 
 from collections.abc import Iterable, Sequence
 from typing import Self, overload
 
-import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Int64s, Integers, UInt8s
+from ops.arrays import Integers
 
 
 class Names(Sequence[str]):
     """A list of names in which a code is an index, `[names]`.
 
     Args:
-        ends: 0 followed by the end of each name's bytes, `[names + 1]` int64.
-        text: the bytes of all names in UTF-8.
+        array: the names. If it is memory-mapped, only the names that are looked up use memory.
     """
 
-    def __init__(self, ends: Int64s, text: UInt8s) -> None:
-        self.array = pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(text))
+    def __init__(self, array: pa.LargeStringArray) -> None:
+        self.array = array
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Self:
         """Return a list of names that is in memory."""
-        texts = [name.encode() for name in names]
-        return cls(np.cumsum([0, *map(len, texts)], dtype=np.int64), np.frombuffer(b"".join(texts), np.uint8))
+        return cls(pa.array(list(names), pa.large_string()))
 
     def __len__(self) -> int:
         return len(self.array)

@@ -178,7 +178,8 @@ def _append_names(folder: Path, number: int | str, names: pa.Array) -> None:
 
 
 def _map_names(folder: Path, number: int | str) -> Names:
-    return Names(_map(folder / f"names_{number}.ends", np.int64), _map(folder / f"names_{number}.text", np.uint8))
+    ends, text = _map(folder / f"names_{number}.ends", np.int64), _map(folder / f"names_{number}.text", np.uint8)
+    return Names(pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(text)))
 
 
 def _copy_names(store: Store, vocabulary: str, kinds: list[str], folder: Path) -> None:

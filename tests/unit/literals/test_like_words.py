@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from ops.arrays import Int64s, UInt8s
 from ops.literals.like_words import LikeWords
 from ops.sentences.names import Names
-
-
-def names_of(words: list[str]) -> Names:
-    text: UInt8s = np.frombuffer("".join(words).encode(), np.uint8)
-    ends: Int64s = np.cumsum([0, *map(len, words)])
-    return Names(ends, text)
 
 
 def make(like: int) -> tuple[list[str], LikeWords]:
@@ -21,7 +14,7 @@ def make(like: int) -> tuple[list[str], LikeWords]:
     vectors[:like] = vectors[0] + rng.standard_normal((like, 30)) / 50
     vectors[-1] = 0
     words = [f"w{i:03}" for i in range(400)]
-    return words, LikeWords.of(words, vectors, names_of(["!", *words]), 0)
+    return words, LikeWords.of(words, vectors, Names.of(["!", *words]), 0)
 
 
 def test_the_bar_is_the_quantile_of_random_pairs() -> None:
@@ -47,4 +40,4 @@ def test_a_word_joins_a_group_if_it_is_like_every_member() -> None:
 
 def test_few_words_have_no_groups() -> None:
     words = ["a", "b"]
-    assert len(LikeWords.of(words, np.array([[1.0, 2], [0, 0]], np.float32), names_of(words), 0).codes) == 0
+    assert len(LikeWords.of(words, np.array([[1.0, 2], [0, 0]], np.float32), Names.of(words), 0).codes) == 0
