@@ -28,7 +28,7 @@ def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:
         fingerprint: the fingerprint of the annotate stage, which identifies the copy.
 
     Raises:
-        InputError: the folder of the copies, or the copy, belongs to another user.
+        InputError: the folder of the copies cannot be made, or it or the copy belongs to another user or is no folder.
     """
     folder = _copy(fingerprint)
     _check_private(folder.parent)
@@ -105,11 +105,7 @@ def _is_there(file: int, path: Path) -> bool:
 
 
 def _check_private(folder: Path) -> None:
-    """Make the folder of the copies, accessible only to this user.
-
-    Raises:
-        InputError: the folder cannot be made, or it belongs to another user, so that its content cannot be trusted.
-    """
+    """Make the folder of the copies, accessible only to this user; what another user owns cannot be trusted."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
@@ -121,11 +117,7 @@ def _check_private(folder: Path) -> None:
 
 
 def _check_own(folder: Path) -> None:
-    """Check that a folder belongs to this user, and remove other users' access to it.
-
-    Raises:
-        InputError: it belongs to another user, or is not a folder.
-    """
+    """Check that a folder belongs to this user, and remove other users' access to it."""
     if not _is_own(folder):
         raise InputError(f"{folder}: does not belong to you; set ATLAS_CACHE to another place for local copies")
     if folder.lstat().st_mode & 0o077:
