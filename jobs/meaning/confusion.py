@@ -15,8 +15,7 @@ from jobs.stage.step import Step, Steps
 from ops import schema
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
-from ops.meaning.confusion import COLUMNS, Sets, examples_of, find_examples
-from ops.meaning.confusion_classifiers import from_which_layer, measure_set
+from ops.meaning.confusion import COLUMNS, Sets, examples_of, find_examples, from_which_layer, measure_set
 from ops.meaning.figures import confusion_figure
 from ops.meaning.readers import BlankReader
 from ops.model.load import ModelFacts
@@ -27,9 +26,7 @@ from ops.storage.tables import part_name
 CONFUSION = "meaning/confusion"
 
 
-def confuse(
-    config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer, sets: list[tuple[str, ...]]
-) -> None:
+def confuse(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer, sets: Sets) -> None:
     """Run the part: write meaning/confusion and its figure."""
     depends_on = config.model_dump(include={"window", "confusion_most", "confusion_states"})
     depends_on["confusion"] = ", ".join(" ".join(words) for words in sets)
@@ -38,7 +35,7 @@ def confuse(
         job.stage.complete(confusion_steps(config, sets, job), counts={"scored": job.sentences})
 
 
-def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: CorpusPass) -> Steps:
+def confusion_steps(config: MeaningConfig, sets: Sets, job: CorpusPass) -> Steps:
     """Yield the steps, write meaning/confusion and its figure, and return the counts.
 
     Raises:
@@ -48,7 +45,7 @@ def confusion_steps(config: MeaningConfig, sets: list[tuple[str, ...]], job: Cor
     # How many words are blanked is not known before the corpus is read; here, at most one in each sentence is.
     blanks = min(config.confusion_states * len(sets), job.sentences)
     estimate = partial(job.seconds, passes=PASSES[CONFUSION] * blanks / job.sentences)
-    finding = {"args": args, "config": config, "sets": tuple(sets), "sentences": job.sentences}
+    finding = {"args": args, "config": config, "sets": sets, "sentences": job.sentences}
     names = [" ".join(words) for words in sets]
     measured = Step(
         name="meaning: confusion", items=[{"set": i, "name": name} for i, name in enumerate(names)],

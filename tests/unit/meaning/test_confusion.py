@@ -8,15 +8,17 @@ from sklearn.linear_model import LogisticRegression
 from ops.errors import InputError
 from ops.meaning.confusion import (
     DEFAULT,
+    PENALTIES,
     Examples,
     document_number,
     find_occurrences,
+    from_which_layer,
     is_tested,
+    measure_set,
     priority,
     read_sets,
     words_around,
 )
-from ops.meaning.confusion_classifiers import PENALTIES, from_which_layer, measure_set
 from ops.meaning.figures import confusion_figure
 
 RNG = np.random.default_rng(3)
@@ -93,7 +95,7 @@ def test_classifiers_that_do_not_converge_are_counted_and_other_warnings_pass(mo
     with pytest.warns(FutureWarning, match="as planned"):
         assert all(row["converged"] for row in measure_set("a b", examples(), 0))
     monkeypatch.undo()
-    monkeypatch.setattr("ops.meaning.confusion_classifiers._MOST_STEPS", 1)
+    monkeypatch.setattr("ops.meaning.confusion._MOST_STEPS", 1)
     rows = measure_set("a b", examples(), 0)
     assert [row["converged"] for row in rows] == [row["features"] == "majority" for row in rows]
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, cross_val_score
 
-from ops.meaning.confusion_classifiers import (
+from ops.meaning.confusion import (
     FOLDS,
     PENALTIES,
     USUAL_PENALTY,

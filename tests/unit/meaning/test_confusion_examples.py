@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from ops.meaning.confusion import document_number, examples_of, find_examples
 
-SETS = (("to", "two", "too"), ("then", "than"))
+SETS = [("to", "two", "too"), ("then", "than")]
 TEXTS = ["Go to two towns then.", "Nothing here.", "Too late to go.", "More than two, then."]
 LAYERS, WIDTH = 2, 3
 

@@ -1,10 +1,18 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from ops.meaning.confusion_classifiers import AnswerScores
+from ops.meaning.confusion import score_answers
+from ops.statistics.resampling import resample
 
 RNG = np.random.default_rng(4)
+
+
+def scored(documents: np.ndarray, seed: int, answers: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
+    distinct, document = np.unique(documents, return_inverse=True)
+    return score_answers(answers, truth, document, resample(len(distinct), np.random.default_rng(seed)))
 
 
 def resampled(documents: np.ndarray, truth: np.ndarray, answers: np.ndarray) -> np.ndarray:
@@ -23,7 +31,7 @@ def test_intervals_are_those_of_a_bootstrap_over_documents() -> None:
     truth = (RNG.random(len(documents)) < 0.2).astype(np.int64)
     hard = RNG.random(40)[np.unique(documents, return_inverse=True)[1]]
     answers = np.where(RNG.random(len(truth)) < hard, truth, 1 - truth)
-    row = AnswerScores(documents, 0).columns(answers, truth)
+    row = scored(documents, 0, answers, truth)
     assert (row["n_test"], row["documents"]) == (len(truth), 40)
     assert row["correct"] == (answers == truth).sum()
     assert row["accuracy"] == pytest.approx((answers == truth).mean())
@@ -35,7 +43,7 @@ def test_intervals_are_those_of_a_bootstrap_over_documents() -> None:
 
 def test_the_most_frequent_word_alone_has_a_balanced_accuracy_of_one_over_the_words() -> None:
     truth = np.array([0] * 90 + [1] * 6 + [3] * 4)
-    row = AnswerScores(np.arange(100).astype(np.uint64), 0).columns(np.zeros(100, np.int64), truth)
+    row = scored(np.arange(100).astype(np.uint64), 0, np.zeros(100, np.int64), truth)
     assert row["accuracy"] == pytest.approx(0.9)
     assert row["balanced_accuracy"] == pytest.approx(1 / 3)
     # A resample may lack one of the rare words, but not more.
@@ -45,10 +53,10 @@ def test_the_most_frequent_word_alone_has_a_balanced_accuracy_of_one_over_the_wo
 def test_labels_in_another_order_have_their_own_balance_and_draws_are_seeded() -> None:
     truth, documents = RNG.integers(0, 3, 60), RNG.integers(0, 9, 60).astype(np.uint64)
     answers, other = RNG.integers(0, 3, 60), RNG.permutation(truth)
-    row = AnswerScores(documents, 0).columns(answers, other)
+    row = scored(documents, 0, answers, other)
     assert row["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(other, answers))
-    assert row == AnswerScores(documents, 0).columns(answers, other)
-    assert row != AnswerScores(documents, 1).columns(answers, other)
-    one = AnswerScores(np.zeros(40, np.uint64), 0).columns(np.zeros(40, np.int64), np.array([0, 1] * 20))
+    assert row == scored(documents, 0, answers, other)
+    assert row != scored(documents, 1, answers, other)
+    one = scored(np.zeros(40, np.uint64), 0, np.zeros(40, np.int64), np.array([0, 1] * 20))
     assert one["documents"] == 1
     assert one["high"] - one["low"] > 0.9, "one document shows no spread"
