@@ -13,7 +13,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from bench.harness import Result
 from bench.resources import timed
 from bench.texts import draw
-from ops.meaning.vocabulary import ContextCounter, Vocabulary, add_counts, choose, count_words
+from ops.meaning.counts import ContextCounter, Vocabulary, add_counts, choose, count_words
 from ops.meaning.words import split_words
 
 TARGET = 150_000  # words per second and core, for both passes together

@@ -18,8 +18,16 @@ from jobs.stage.outputs import Noted, Output, file_of, partial_file, read_notes,
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.step import Step, Steps
 from ops.corpus.read_shard import read_shard
-from ops.meaning.vectors import CONTEXTS, WORDS, ContextTables
-from ops.meaning.vocabulary import ContextCounter, Vocabulary, add_counts, choose, count_words
+from ops.meaning.counts import (
+    CONTEXTS,
+    WORDS,
+    ContextCounter,
+    ContextTables,
+    Vocabulary,
+    add_counts,
+    choose,
+    count_words,
+)
 from ops.shards import spans
 from ops.storage.fingerprint import fingerprint
 from ops.storage.range_file import read_each, read_each_between, write_numbers

@@ -19,7 +19,7 @@ from ops.corpus.read_shard import read_rows
 from ops.errors import InputError
 from ops.figures.files import save_figures
 from ops.meaning.figures import codes_figure, precision_figure
-from ops.meaning.hashing import IN_THE_PLANE, Drawn, HashedStates, label_drawn, methods_and_sizes, no_sentences
+from ops.meaning.hashing import IN_THE_PLANE, Drawn, HashedStates, label_drawn, methods_and_sizes
 from ops.meaning.readers import SentenceReader
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -47,7 +47,8 @@ def draw_labelled(config: MeaningConfig, run: Run) -> Drawn:
         InputError: the requested label has fewer than two classes, or the corpus is damaged.
     """
     if run.is_expected("ingest"):
-        return no_sentences()
+        none = np.zeros(0, np.int64)
+        return Drawn(none, none, none.astype(bool), [])
     run.check_files("ingest", footers=True)
     shards = run.shards()
     drawn = draw(shards.sentences, config.hashed_sentences, config.seed, HASHED)

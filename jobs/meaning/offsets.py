@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ from ops.corpus.read_shard import read_shard
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
 from ops.meaning.analogies import Analogies, AnalogyBootstrap, Judged, judge
+from ops.meaning.counts import WORDS
 from ops.meaning.figures import PAIRS, analogy_figures, known_pairs, offset_figures
+from ops.meaning.readers import WordReader, WordSums
 from ops.meaning.spaces import frequent_words, neighbour_rows, space_names, spaces_by_name
-from ops.meaning.word_states import WordReader, WordSums
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.fingerprint import fingerprint
-from ops.storage.store import Store
 from ops.storage.tables import read_table
 
 OFFSETS, NEIGHBOURS = "meaning/offsets", "meaning/neighbours"
@@ -59,7 +60,7 @@ def offset_steps(
     reading = {"args": args, "words": words, "case": case, "drawn": drawn, "sentences": sentences}
     estimate = partial(job.seconds, passes=PASSES[OFFSETS] * drawn / sentences)
     yield [job.shard_step(WordStateReader, reading, estimate=estimate)]
-    compared, vectors = read_words(args.store, words)
+    compared, vectors = frequent_words(read_table(args.store, WORDS), words)
     sums, read, unscored = WordSums(len(compared), facts.layers * facts.width), 0, 0
     # Read one file at a time, since each may hold a gigabyte; there are few files.
     for output in job.partials:
@@ -104,11 +105,6 @@ def offset_steps(
     }  # fmt: skip
 
 
-def read_words(store: Store, most: int) -> tuple[list[str], np.ndarray]:
-    """Return the words that are compared, and their vectors from the counts."""
-    return frequent_words(read_table(store, "meaning/words"), most)
-
-
 class WordStateReader:
     """Adds up the states of words in groups of shards.
 
@@ -119,20 +115,18 @@ class WordStateReader:
     def __init__(self, args: PassArgs, words: int, case: str, drawn: int, sentences: int) -> None:
         self.store = args.store
         self.draw = partial(sampling.draw, sentences, drawn, args.seed, sampling.MODEL_SAMPLE)
-        compared, _ = read_words(args.store, words)
+        compared, _ = frequent_words(read_table(args.store, WORDS), words)
         self.reader = WordReader(args.facts, Tokenizer(args.facts), words=compared, case=case, **args.arithmetic)
 
     def __call__(self, item: Item) -> Noted:
         """Read the drawn sentences of one group's shards, and return the words' mean states."""
-        drawn, (first, stop) = self.draw(), item["span"]
-        drawn = drawn[np.searchsorted(drawn, first) : np.searchsorted(drawn, stop)]
-        sums, unscored, read = self.reader.empty(), [], 0
+        sums, unscored, read = WordSums(len(self.reader.numbers), self.reader.layers * self.reader.width), [], 0
+        drawn = self.draw()
+        drawn = drawn[slice(*np.searchsorted(drawn, item["span"]))]
         for part in item["parts"]:
             ids, texts, n_tokens = read_shard(self.store, part)
             is_drawn = np.isin(ids, drawn)
-            texts = [text for text, wanted in zip(texts, is_drawn, strict=True) if wanted]
-            unscored += self.reader.read((ids[is_drawn], texts, n_tokens[is_drawn]), sums)
+            texts = list(compress(texts, is_drawn))
+            unscored += self.reader.read(ids[is_drawn], texts, n_tokens[is_drawn], sums)
             read += len(texts)
-        if read != len(drawn):
-            raise RuntimeError(f"meaning: {len(drawn)} sentences were drawn of group {item['shard']}, and {read} read")
         return Noted(sums.to_table(), {"read": read, "unscored": sorted(unscored)})

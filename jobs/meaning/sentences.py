@@ -21,10 +21,8 @@ from ops.errors import InputError, counted
 from ops.figures.files import save_figures
 from ops.meaning.drawn_sentences import COLUMNS, MASKED, PAIR, TRANSLATION, Wanted, choose_sentences, draw_from_shard
 from ops.meaning.figures import sentence_figures
-from ops.meaning.masked_words import masked_word_rows, read_masked
-from ops.meaning.next_sentences import next_rows, read_pairs
 from ops.meaning.readers import SentenceReader
-from ops.meaning.translations import translation_rows
+from ops.meaning.sentence_tasks import masked_word_rows, next_rows, read_masked, read_pairs, translation_rows
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer

@@ -14,7 +14,7 @@ from jobs.stage.checks import check_corpus, check_pass
 from ops.errors import InputError, visible
 from ops.meaning.analogies import read_analogies
 from ops.meaning.confusion import DEFAULT, read_sets
-from ops.meaning.vocabulary import read_context_words
+from ops.meaning.counts import read_context_words
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 

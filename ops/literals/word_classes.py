@@ -8,7 +8,7 @@ import pyarrow as pa
 from ops.arrays import Float32s, Int64s
 from ops.literals.like_words import directions_from_mean, unit
 from ops.literals.pool import literal_rows
-from ops.meaning.word_states import embedded
+from ops.meaning.readers import embedded
 from ops.mine.value_counts import distinct_values
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.meaning.spaces import Space
 from ops.meaning.words import fold
 from ops.sampling import ANALOGY_PAIRS
@@ -52,10 +52,8 @@ def read_analogies(path: str = "") -> Analogies:
                 raise InputError(f"--analogies {path}: line {number}: {category!r} is not the name of a category")
         elif words:
             if len(words) != 4:
-                raise InputError(
-                    f"--analogies {path}: line {number} has {len(words)} word{'s' if len(words) > 1 else ''}, "
-                    f"a question needs four: {line.strip()[:60]!r}"
-                )
+                found = f"has {counted(len(words), 'word')}, a question needs four: {line.strip()[:60]!r}"
+                raise InputError(f"--analogies {path}: line {number} {found}")
             a, b, c, d = words
             questions.setdefault(category, []).append((a, b, c, d))
     if not questions:
@@ -90,16 +88,14 @@ def answers(space: Space, questions: Int64s) -> Int64s:
     Returns:
         The indices of the answers in the order of `ANSWERS`, `[questions, answers]`.
     """
-    units, parts = space.units, [np.zeros((0, len(ANSWERS)), np.int64)]
-    for start in range(0, len(questions), _ROWS):
-        given = questions[start : start + _ROWS, :3]
-        columns = []
-        for scores in _scores(units, given):
-            columns.append(scores.argmax(1))
+    units, found = space.units, np.zeros((len(questions), len(ANSWERS)), np.int64)
+    for start, stop in spans(len(questions), _ROWS):
+        given = questions[start:stop, :3]
+        for rule, scores in enumerate(_scores(units, given)):
+            found[start:stop, 2 * rule] = scores.argmax(1)
             np.put_along_axis(scores, given, -np.inf, 1)
-            columns.append(scores.argmax(1))
-        parts.append(np.stack(columns, 1))
-    return np.concatenate(parts)
+            found[start:stop, 2 * rule + 1] = scores.argmax(1)
+    return found
 
 
 def _scores(units: Float64s, given: Int64s) -> Iterator[Float64s]:
@@ -124,19 +120,6 @@ def judge(space: Space, analogies: Analogies, case: str) -> Judged:
     return Judged(space.name, known, right)
 
 
-class _Resampled(NamedTuple):
-    """The number of pairs, and of questions and right answers, in the sample and in each resample of the pairs.
-
-    Attributes:
-        questions: the number of questions, `[1 + samples]`.
-        right: how many of them are answered correctly in each space, `[spaces, 1 + samples, answers]`.
-    """
-
-    pairs: int
-    questions: Float64s
-    right: Float64s
-
-
 class AnalogyBootstrap:
     """Resamples the pairs of each category with replacement; all spaces use the same resamples.
 
@@ -150,7 +133,7 @@ class AnalogyBootstrap:
         self.judged, self.seed = judged, seed
         self.pairs = {name: _pairs_of(questions, case) for name, questions in analogies.items()}
         self.categories = {ALL: list(self.pairs), **{name: [name] for name in self.pairs}}
-        self._cache: dict[tuple[str, bytes], _Resampled] = {}
+        self._cache: dict[tuple[str, bytes], tuple[int, Float64s, Float64s]] = {}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of `meaning/analogies`."""
@@ -180,15 +163,19 @@ class AnalogyBootstrap:
         These are the numbers of questions, `[1 + samples]`, and of right answers by space, `[spaces, 1 + samples]`.
         """
         for category, names in self.categories.items():
-            parts = [self._resampled(name, spaces) for name in names]
-            pairs, questions = sum(part.pairs for part in parts), np.sum([part.questions for part in parts], 0)
-            right = np.sum([part.right[spaces] for part in parts], 0)
+            parts = zip(*(self._resampled(name, spaces) for name in names), strict=True)
+            pairs, questions, right = (np.sum(part, 0) for part in parts)
             for i, (rule, excluded) in enumerate(ANSWERS):
                 row = {"category": category, "rule": rule, "excluded": excluded}
-                yield {**row, "n_known": int(questions[0]), "pairs": pairs}, questions, right[:, :, i]
+                yield {**row, "n_known": int(questions[0]), "pairs": int(pairs)}, questions, right[spaces, :, i]
 
-    def _resampled(self, name: str, spaces: list[int]) -> _Resampled:
-        """Resample the pairs of a category's questions that are known in all of these spaces; the result is cached."""
+    def _resampled(self, name: str, spaces: list[int]) -> tuple[int, Float64s, Float64s]:
+        """Resample the pairs of a category's questions that are known in all of these spaces; the result is cached.
+
+        Returns:
+            The number of pairs, that of questions, `[1 + samples]`, and how many of these are answered correctly in
+            every space, `[all spaces, 1 + samples, answers]`; row 0 is the sample itself.
+        """
         known = np.logical_and.reduce([self.judged[i].known[name] for i in spaces])
         key = (name, known.tobytes())
         if key not in self._cache:
@@ -203,12 +190,12 @@ class AnalogyBootstrap:
                     weight = np.where(first == second, 1.0, times[start:stop, second]) * times[start:stop, first]
                     questions[start:stop], right[start:stop] = weight.sum(1), weight @ answered
             by_space = right.reshape(len(right), len(self.judged), len(ANSWERS)).transpose(1, 0, 2)
-            self._cache[key] = _Resampled(len(distinct), questions, by_space)
+            self._cache[key] = len(distinct), questions, by_space
         return self._cache[key]
 
 
 def _share(right: Float64s, questions: Float64s, pairs: int, name: str, least: float) -> dict[str, float | None]:
-    """Return the columns of a share of the questions, `[1 + samples]` each, which is null if there are none."""
+    """Return the columns of a share of the questions, which is null if there are none."""
     with np.errstate(invalid="ignore"):
         return percentile_interval(right / questions, pairs, least).columns(name, "")
 

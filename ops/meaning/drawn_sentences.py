@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from ops import sampling, schema
-from ops.hashing import text_hash
-from ops.meaning.next_sentences import find_pairs, other_documents
+from ops.arrays import Int64s, UInt64s, begins_group
+from ops.hashing import mix, text_hash
 
 COLUMNS = ["sent_id", "text", "dataset", "doc_id", "sent_in_doc"]  # of corpus/, and `meta` if there are languages
 PAIR, MASKED, TRANSLATION = "pair", "masked", "translation"
+DISTANCE = 3  # minimum difference of position between the first and the distant sentence of its document
+_TRIES = 32
 _OVERSAMPLED = 4  # a shard contributes at most this many times its share of the sentences
 _DRAWN = pa.schema(
     [
@@ -95,6 +97,58 @@ def _translations(
 
 def _row(kind: str, order: int, sent_id: int, document: str, texts: list[str | None]) -> dict[str, Any]:
     return {"kind": kind, "order": order, "sent_id": int(sent_id), "document": document, "texts": texts}
+
+
+def find_pairs(
+    sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int
+) -> tuple[Int64s, Int64s, Int64s, UInt64s]:
+    """Return the pairs of a shard in seeded order: a sentence, the next one, and a distant one of the same document.
+
+    Only documents with at least three sentences in the shard are used. The distant sentence is at least `DISTANCE`
+    positions away, because a close neighbour would be nearly as similar as the next sentence.
+
+    Args:
+        sent_ids, documents: the ids of the shard's sentences, and the index of each sentence's document, `[rows]`.
+        places: the position of each sentence in its document, `[rows]`; sentences with consecutive positions are
+            consecutive.
+
+    Returns:
+        The rows of the first, the next and the distant sentences (-1 if there is none), and the pairs' seeded order,
+        `[pairs]` each.
+    """
+    order = np.lexsort((places, documents))
+    document, place = documents[order], places[order]
+    starts = np.flatnonzero(begins_group(document))
+    sizes = np.diff(np.append(starts, len(order)))
+    start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
+    consecutive = np.flatnonzero((document[1:] == document[:-1]) & (place[1:] == place[:-1] + 1))
+    at = consecutive[size[consecutive] >= 3]
+    priority = sampling.priorities(sent_ids[order[at]].astype(np.uint64), seed, sampling.NEXT_SENTENCES)
+    # Document and position as one ascending number, with gaps so large that no distance reaches another document.
+    key = document * (int(place.max(initial=0)) + 1 + DISTANCE) + place
+    before = np.searchsorted(key, key[at] - DISTANCE, "right") - start[at]
+    after = np.searchsorted(key, key[at] + DISTANCE)
+    distant = before + start[at] + size[at] - after
+    drawn = (mix(priority) % np.maximum(distant, 1).astype(np.uint64)).astype(np.int64)
+    row = np.where(drawn < before, start[at] + drawn, after + drawn - before)
+    third = np.where(distant > 0, order[np.minimum(row, len(order) - 1)], -1)
+    taken = np.argsort(priority, kind="stable")
+    return order[at][taken], order[at + 1][taken], third[taken], priority[taken]
+
+
+def other_documents(documents: list[str], seed: int) -> Int64s:
+    """Return for each pair the index of a random pair of a different document, `[pairs]`; -1 if none was found.
+
+    The next sentence of this pair is used as the random sentence of another document, so that both classes contain the
+    same kind of sentence.
+    """
+    n = len(documents)
+    if not n:
+        return np.zeros(0, np.int64)
+    _, number = np.unique(np.array(documents, object), return_inverse=True)
+    drawn = np.random.default_rng([seed, sampling.OTHER_SENTENCES]).integers(0, n, (n, _TRIES))
+    differs = number[drawn] != number[:, None]
+    return np.where(differs.any(1), drawn[np.arange(n), differs.argmax(1)], -1)
 
 
 def choose_sentences(shards: Iterable[pa.Table], wanted: Wanted) -> pa.Table:

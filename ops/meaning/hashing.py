@@ -1,6 +1,7 @@
-"""The drawn sentences with their classes, and the rows of `meaning/hashing`: how often neighbours share a class.
+"""The drawn sentences with their classes, short codes of their states, and how often neighbours share a class.
 
-The neighbours are those in the codes of every method and size.
+Codes are principal components, those of an autoencoder (Hinton and Salakhutdinov 2006, not pretrained), and the bits of
+both.
 """
 
 from collections import Counter
@@ -10,26 +11,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import nn
 
 from ops import schema
-from ops.arrays import Bools, Float32s, Float64s, Int64s
+from ops.arrays import Arrays, Bools, Float32s, Float64s, Int64s
 from ops.errors import InputError
-from ops.meaning.codes import (
-    AUTOENCODER,
-    PCA,
-    REAL,
-    SHUFFLED,
-    STATES,
-    Codes,
-    at_length_1,
-    autoencoder_codes,
-    principal_codes,
-)
 from ops.meaning.confusion import document_number, is_tested
 from ops.sampling import HASHED
 from ops.schema import meta_keys
+from ops.shards import spans
 from ops.statistics.by_document import share_by_document
 
+PCA, AUTOENCODER, STATES, SHUFFLED = "pca", "autoencoder", "states", "shuffled"
+REAL, BITS = "real", "bits"
+HIDDEN, BATCH, RATE = 256, 256, 1e-3
+_NOISE = 4.0  # standard deviation of the noise added to a code's bits in training, so that they become 0 or 1
 LABELS = ("topic", "category", "dataset")  # used if no label is requested
 LEAST_OF_CLASS = 20  # minimum number of sentences of a class that is used
 SIZES = (2, 4, 8, 16, 32, 64)
@@ -38,13 +36,126 @@ MOST_QUERIES = 2_000
 _ROWS = 256
 
 
+class Codes(NamedTuple):
+    """The codes of sentences, and the error of their reconstruction.
+
+    Attributes:
+        given, asked: the codes of the sentences to search, and of the query sentences whose neighbours are searched,
+            `[n, size]` each.
+        error: the share of the variance of the query states that is lost when they are rebuilt from their codes; None
+            if they do not vary.
+    """
+
+    given: Float32s
+    asked: Float32s
+    error: float | None
+
+
+def at_length_1(states: Float32s) -> Float32s:
+    """Scale states to length 1, `[n, width]`, so that Euclidean distance orders them like cosine."""
+    return np.asarray(states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-30), np.float32)
+
+
+def principal_codes(given: Float32s, asked: Float32s, size: int) -> dict[str, Codes]:
+    """Return codes from principal component analysis: the first components, and their signs.
+
+    States are rebuilt from the components, and from the signs by least squares, as fitted on the given states.
+
+    Args:
+        given, asked: the states on which the components are fitted, `[n, width]`, and other ones, `[m, width]`.
+        size: number of dimensions or bits.
+    """
+    mean = given.astype(np.float64).mean(0)
+    one, other = given.astype(np.float64) - mean, asked.astype(np.float64) - mean
+    axes = np.linalg.eigh(one.T @ one)[1][:, ::-1][:, :size]
+    # The largest entry of each axis is positive, so that the same states give the same picture.
+    axes = axes * np.where(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])] < 0, -1, 1)
+    real, real_asked = one @ axes, other @ axes
+    bits, bits_asked = np.where(real > 0, 1.0, -1.0), np.where(real_asked > 0, 1.0, -1.0)
+    rebuild, *_ = np.linalg.lstsq(np.hstack([bits, np.ones((len(bits), 1))]), one, rcond=None)
+    from_bits = np.hstack([bits_asked, np.ones((len(bits_asked), 1))]) @ rebuild
+    return {
+        REAL: Codes(real.astype(np.float32), real_asked.astype(np.float32), lost(other, real_asked @ axes.T)),
+        BITS: Codes(bits.astype(np.float32), bits_asked.astype(np.float32), lost(other, from_bits)),
+    }
+
+
+def lost(states: Arrays, rebuilt: Arrays) -> float | None:
+    """Return the share of the states' variance around 0 that is lost when they are rebuilt; None if they are all 0."""
+    variance = float((states**2).sum())
+    return float(((states - rebuilt) ** 2).sum()) / variance if variance else None
+
+
+class Autoencoder(nn.Module):
+    """An autoencoder with layers of width, 256, code size, 256 and width units; the hidden layers use tanh.
+
+    With `bits`, the code's units are logistic, with noise added to their input in training (Salakhutdinov and Hinton
+    2009).
+    """
+
+    def __init__(self, width: int, size: int, bits: bool) -> None:
+        super().__init__()
+        self.bits = bits
+        self.encoder = nn.Sequential(nn.Linear(width, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, size))
+        self.decoder = nn.Sequential(nn.Linear(size, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, width))
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the reconstruction of states, `[n, width]`."""
+        code = self.encoder(states)
+        if self.bits:
+            code = torch.sigmoid(code + _NOISE * torch.randn_like(code))
+        return self.decoder(code)  # type: ignore[no-any-return]
+
+    @torch.inference_mode()
+    def code(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the codes of states, `[n, size]`: real numbers, or 0 and 1 if `bits`."""
+        code = self.encoder(states)
+        return (code > 0).float() if self.bits else code  # type: ignore[no-any-return]
+
+
+def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, seed: int) -> dict[str, Codes]:
+    """Return the codes of an autoencoder with a linear code and of one with a binary code.
+
+    This function runs on the CPU with the threads of this process. The same states, seed and number of threads give the
+    same codes.
+
+    Args:
+        given, asked: the training states, `[n, width]`, and other states to encode, `[m, width]`.
+        seed: the seed of the weights, the order and the noise.
+    """
+    mean = given.mean(0)
+    scale = max(float((given - mean).std()), 1e-12)
+    training, queries = (torch.from_numpy((s - mean) / scale) for s in (given, asked))
+    codes = {}
+    for kind in (REAL, BITS):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed * 1_000 + size)
+            model = _train(training, size, kind == BITS, epochs)
+        with torch.inference_mode():
+            code, code_asked = model.code(training), model.code(queries)
+            error = lost(queries.double().numpy(), model.decoder(code_asked).double().numpy())
+        codes[kind] = Codes(code.numpy(), code_asked.numpy(), error)
+    return codes
+
+
+def _train(states: torch.Tensor, size: int, bits: bool, epochs: int) -> Autoencoder:
+    model = Autoencoder(states.shape[1], size, bits)
+    descent = torch.optim.Adam(model.parameters(), lr=RATE)
+    for _ in range(epochs):
+        for rows in torch.randperm(len(states)).split(BATCH):
+            descent.zero_grad()
+            loss = ((model(states[rows]) - states[rows]) ** 2).mean()
+            loss.backward()  # type: ignore[no-untyped-call]
+            descent.step()
+    return model.eval()
+
+
 class Labelled(NamedTuple):
-    """The classes of sentences for one label.
+    """The classes of sentences for one label; too rare classes are none.
 
     Attributes:
         classes: the names of the classes, in the order of their indices.
-        number: the index of each sentence's class, `[sentences]`; -1 for a sentence without a class or with a class
-            that is too rare.
+        number: the index of each sentence's class, `[sentences]`; -1 for a sentence without a class.
     """
 
     name: str
@@ -79,12 +190,10 @@ class Drawn:
     def shuffled(self, seed: int) -> "Drawn":
         """Return the control, in which the classes of labelled held-out sentences are in random order."""
         rng = np.random.default_rng([seed, HASHED])
-        labels = []
-        for label in self.labels:
-            number = label.number.copy()
-            held = np.flatnonzero(self.tested & (number >= 0))
-            number[held] = rng.permutation(number[held])
-            labels.append(label._replace(number=number))
+        labels = [label._replace(number=label.number.copy()) for label in self.labels]
+        for label in labels:
+            held = np.flatnonzero(self.tested & (label.number >= 0))
+            label.number[held] = rng.permutation(label.number[held])
         return replace(self, labels=labels)
 
 
@@ -94,12 +203,6 @@ def labelled(name: str, values: list[str | None]) -> Labelled:
     classes = sorted(value for value, n in counts.items() if n >= LEAST_OF_CLASS)
     places: dict[str | None, int] = {value: i for i, value in enumerate(classes)}
     return Labelled(name, classes, np.array([places.get(value, -1) for value in values], np.int64))
-
-
-def no_sentences() -> Drawn:
-    """Return an empty draw."""
-    none = np.zeros(0, np.int64)
-    return Drawn(none, none, none.astype(bool), [])
 
 
 def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None, seed: int) -> Drawn:
@@ -115,21 +218,20 @@ def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None,
     table = pa.concat_tables(tables)
     datasets, names = (table[column].to_pylist() for column in ("dataset", "doc_id"))
     values: dict[str, list[str | None]] = {"dataset": datasets}
-    keys = meta_keys(table.schema)
-    meta = table["meta"].to_pylist() if keys else []
-    values |= {key: [row[key] for row in meta] for key in keys}
+    for key in meta_keys(table.schema):
+        values[key] = pc.struct_field(table["meta"], key).to_pylist()
     wanted = [label] if label else [name for name in LABELS if name in values]
     labels = [own for own in (labelled(name, values[name]) for name in wanted) if len(own.classes) > 1]
     if label and not labels:
-        distinct = sorted({value for value in values[label] if value is not None})
-        number = f"has {len(distinct):,} values" if len(distinct) != 1 else f"has only the value {distinct[0]!r}"
+        distinct = set(values[label]) - {None}
+        number = f"has {len(distinct):,} values" if len(distinct) != 1 else f"has only the value {distinct.pop()!r}"
         raise InputError(
             f"--label {label}: {number} in the {len(sent_ids):,} drawn sentences, and at least two must occur in "
             f"{LEAST_OF_CLASS} or more; name another column, or raise --hashed-sentences"
         )
     pairs = list(zip(datasets, names, strict=True))
     _, documents = np.unique(np.array([f"{d}\x1f{n}" for d, n in pairs], object), return_inverse=True)
-    tested = is_tested(np.array([document_number(d, n, seed) for d, n in pairs], np.uint64))
+    tested = is_tested(np.array([document_number(*pair, seed) for pair in pairs], np.uint64))
     return Drawn(sent_ids, documents.astype(np.int64), tested, labels)
 
 
@@ -164,13 +266,14 @@ class HashedStates:
 
     def rows(self, codes: dict[str, Codes], method: str, size: int, neighbours: int) -> pa.Table:
         """Return the rows of `meaning/hashing` for some codes; uncompressed states also get the control's rows."""
-        rows = []
-        for code, own in codes.items():
-            known = {"method": method, "code": code, "size": size, "error": own.error}
-            rows += [known | row for row in measure_codes(own, self.drawn, neighbours)]
-            if method == STATES:
-                known |= {"method": SHUFFLED, "error": None}
-                rows += [known | row for row in measure_codes(own, self.drawn.shuffled(self.seed), neighbours)]
+        measured = [(method, code, own, own.error, self.drawn) for code, own in codes.items()]
+        if method == STATES:
+            measured.append((SHUFFLED, REAL, codes[REAL], None, self.drawn.shuffled(self.seed)))
+        rows = [
+            {"method": name, "code": code, "size": size, "error": error, **row}
+            for name, code, own, error, drawn in measured
+            for row in measure_codes(own, drawn, neighbours)
+        ]
         return schema.table("meaning/hashing", rows)
 
     def plane(self, codes: dict[str, Codes], method: str) -> pa.Table:
@@ -195,14 +298,13 @@ def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbo
     wide = given.astype(np.float64)
     lengths = (wide**2).sum(1)
     shares = np.zeros((len(asked), one_hot.shape[1]))
-    for start in range(0, len(asked), _ROWS):
-        rows = asked[start : start + _ROWS].astype(np.float64)
+    for start, stop in spans(len(asked), _ROWS):
         # Rounded to ten decimal places, so that equal codes are equally distant in any order of addition.
-        distance = np.round(lengths - 2 * rows @ wide.T, 10)
+        distance = np.round(lengths - 2 * asked[start:stop].astype(np.float64) @ wide.T, 10)
         last = np.partition(distance, most - 1, axis=1)[:, most - 1 : most]
         nearer, level = distance < last, distance == last
         left = (most - nearer.sum(1)) / level.sum(1)
-        shares[start : start + _ROWS] = (nearer @ one_hot + left[:, None] * (level @ one_hot)) / most
+        shares[start:stop] = (nearer @ one_hot + left[:, None] * (level @ one_hot)) / most
     return shares
 
 

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Float32s, Float64s, Int64s
-from ops.meaning.word_states import WordSums, embedded
+from ops.meaning.readers import WordSums, embedded
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer
+from ops.shards import spans
 from ops.statistics.highest import highest
 
 COUNTS, EMBEDDING = "counts", "embedding"
@@ -55,10 +56,10 @@ def nearest(space: Space, most: int) -> tuple[Int64s, Float32s, Float32s]:
     most = min(most, max(size - 1, 0))
     others, cosines = np.zeros((size, most), np.int64), np.zeros((size, most), np.float32)
     inner = np.zeros((size, most), np.float32)
-    for start in range(0, size if most else 0, _ROWS):
-        rows = slice(start, min(start + _ROWS, size))
+    for start, stop in spans(size if most else 0, _ROWS):
+        rows = slice(start, stop)
         scores = units[rows] @ units.T
-        scores[np.arange(len(scores)), np.arange(rows.start, rows.stop)] = -np.inf
+        scores[np.arange(len(scores)), np.arange(start, stop)] = -np.inf
         others[rows] = highest(scores, most)
         cosines[rows] = np.take_along_axis(scores, others[rows], 1)
         inner[rows] = np.einsum("rd,rkd->rk", wide[rows], wide[others[rows]])
@@ -83,7 +84,7 @@ def neighbour_rows(space: Space, most: int) -> dict[str, Any]:
 
 def frequent_words(table: pa.Table, most: int) -> tuple[list[str], Float32s]:
     """Return the words of `meaning/words` to compare, by descending count and then by word, and their vectors."""
-    order = np.lexsort((np.arange(table.num_rows), -table["count"].to_numpy()))[:most]
+    order = np.argsort(-table["count"].to_numpy(), kind="stable")[:most]
     chosen = table.take(pa.array(order))
     return chosen["word"].to_pylist(), pc.list_flatten(chosen["vector"]).to_numpy().reshape(len(order), -1)
 

@@ -4,8 +4,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from ops.meaning.vectors import ContextTables, factorise, ppmi
-from ops.meaning.vocabulary import Vocabulary
+from ops.meaning.counts import ContextTables, Vocabulary, factorise, ppmi
 
 # Three counted words; b is also a context word, and d is only a context word.
 NUMBERS = np.array([0, 1, 2, -1], np.int32), np.array([-1, 0, -1, 1], np.int32)

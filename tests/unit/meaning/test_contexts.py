@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.errors import InputError
-from ops.meaning.vocabulary import (
+from ops.meaning.counts import (
     ContextCounter,
     Vocabulary,
     add_counts,

@@ -4,7 +4,7 @@ import pytest
 
 from ops.errors import InputError
 from ops.meaning.confusion import document_number, is_tested
-from ops.meaning.hashing import label_drawn, no_sentences
+from ops.meaning.hashing import label_drawn
 
 N = 90
 IDS = np.arange(N, dtype=np.int64) * 3
@@ -33,7 +33,6 @@ def test_some_of_the_sentences_keep_their_classes() -> None:
     some = drawn.only(np.arange(N) % 2 == 0)
     assert some.sent_ids.tolist() == IDS[::2].tolist()
     assert some.labels[0].names == drawn.labels[0].names[::2]
-    assert len(no_sentences().sent_ids) == 0
 
 
 def test_a_label_of_one_class_is_refused() -> None:

@@ -3,8 +3,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.meaning.codes import BITS, REAL, Codes, at_length_1, autoencoder_codes, principal_codes
-from ops.meaning.hashing import Drawn, labelled, measure_codes, retrieved_classes
+from ops.meaning.hashing import (
+    BITS,
+    REAL,
+    Codes,
+    Drawn,
+    at_length_1,
+    autoencoder_codes,
+    labelled,
+    measure_codes,
+    principal_codes,
+    retrieved_classes,
+)
 
 RNG = np.random.default_rng(0)
 

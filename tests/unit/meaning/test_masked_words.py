@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.meaning.masked_words import ALL, BANDS, band_of, mask, masked_rows
+from ops.meaning.sentence_tasks import ALL, BANDS, band_of, mask, masked_rows
 from ops.model.tokenizer import Tokens
 from ops.statistics.by_document import share_by_document
 

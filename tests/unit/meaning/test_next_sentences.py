@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from ops.meaning.next_sentences import DISTANCE, OTHER, SAME, find_pairs, next_rows, other_documents
+from ops.meaning.drawn_sentences import DISTANCE, find_pairs, other_documents
+from ops.meaning.sentence_tasks import OTHER, SAME, next_rows
 
 RNG = np.random.default_rng(0)
 
@@ -11,7 +12,7 @@ def test_the_next_sentence_is_the_next_place_of_the_same_document() -> None:
     places = np.concatenate([np.arange(300)[:150], np.arange(300)[:150]])
     rows = RNG.permutation(300)
     documents, places = documents[rows], places[rows]
-    found = find_pairs(np.arange(1_000, 1_300), documents, places, 0)
+    first, following, distant, order = find_pairs(np.arange(1_000, 1_300), documents, places, 0)
     expected = {
         (i, j)
         for i in range(300)
@@ -19,35 +20,35 @@ def test_the_next_sentence_is_the_next_place_of_the_same_document() -> None:
         if documents[i] == documents[j] and places[j] == places[i] + 1 and (documents == documents[i]).sum() > 2
     }
     # If a place occurs twice, one of the two is used.
-    assert {int(i) for i in found.first} <= {i for i, _ in expected}
-    assert set(zip(found.first.tolist(), found.following.tolist(), strict=True)) <= expected
-    for first, same in zip(found.first, found.same, strict=True):
-        far = (documents == documents[first]) & (np.abs(places - places[first]) >= DISTANCE)
+    assert {int(i) for i in first} <= {i for i, _ in expected}
+    assert set(zip(first.tolist(), following.tolist(), strict=True)) <= expected
+    for row, same in zip(first, distant, strict=True):
+        far = (documents == documents[row]) & (np.abs(places - places[row]) >= DISTANCE)
         assert far[same] if same >= 0 else not far.any()
-    assert (np.diff(found.order.astype(object)) >= 0).all()
+    assert (np.diff(order.astype(object)) >= 0).all()
 
 
 def test_all_pairs_of_a_plain_document_are_found_and_each_distant_sentence_is_as_likely() -> None:
-    found = find_pairs(np.arange(6_000), np.arange(6_000) // 8, np.arange(6_000) % 8, 1)
-    assert len(found.first) == 750 * 7
-    assert (found.following == found.first + 1).all()
+    first, following, same, _ = find_pairs(np.arange(6_000), np.arange(6_000) // 8, np.arange(6_000) % 8, 1)
+    assert len(first) == 750 * 7
+    assert (following == first + 1).all()
     for place in range(7):
-        counts = np.bincount(found.same[found.first % 8 == place] % 8, minlength=8)
+        counts = np.bincount(same[first % 8 == place] % 8, minlength=8)
         far = [other for other in range(8) if abs(other - place) >= 3]
         assert np.flatnonzero(counts).tolist() == far
         assert counts[far].min() > 0.6 * 750 / len(far)
 
 
 def test_short_documents_have_no_distant_sentence_and_gaps_are_no_pairs() -> None:
-    found = find_pairs(np.arange(7), np.array([0, 0, 0, 1, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2, 3]), 0)
-    by_first = dict(zip(found.first.tolist(), found.same.tolist(), strict=True))
+    first, _, same, _ = find_pairs(np.arange(7), np.array([0, 0, 0, 1, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2, 3]), 0)
+    by_first = dict(zip(first.tolist(), same.tolist(), strict=True))
     assert by_first == {0: -1, 1: -1, 3: 6, 4: -1, 5: -1}
     # Sentences between two kept ones may be missing, for example because they were duplicates.
-    found = find_pairs(np.arange(4), np.zeros(4, np.int64), np.array([0, 1, 2, 7]), 0)
-    assert dict(zip(found.first.tolist(), found.same.tolist(), strict=True)) == {0: 3, 1: 3}
-    assert len(find_pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), 0).first) == 0
-    assert len(find_pairs(np.arange(3), np.zeros(3, np.int64), np.array([0, 2, 4]), 0).first) == 0
-    assert len(find_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), 0).first) == 0
+    first, _, same, _ = find_pairs(np.arange(4), np.zeros(4, np.int64), np.array([0, 1, 2, 7]), 0)
+    assert dict(zip(first.tolist(), same.tolist(), strict=True)) == {0: 3, 1: 3}
+    assert len(find_pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), 0)[0]) == 0
+    assert len(find_pairs(np.arange(3), np.zeros(3, np.int64), np.array([0, 2, 4]), 0)[0]) == 0
+    assert len(find_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), 0)[0]) == 0
 
 
 def test_the_other_pair_is_of_another_document() -> None:

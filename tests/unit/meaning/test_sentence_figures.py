@@ -2,9 +2,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops.meaning.figures import analogy_figures, codes_figure, precision_figure, sentence_figures
-from ops.meaning.masked_words import masked_rows
-from ops.meaning.next_sentences import next_rows
-from ops.meaning.translations import translation_rows
+from ops.meaning.sentence_tasks import masked_rows, next_rows, translation_rows
 from tests.unit.figure_letters import check_print
 
 RNG = np.random.default_rng(0)

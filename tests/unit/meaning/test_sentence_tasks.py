@@ -8,10 +8,8 @@ import pytest
 import torch
 from transformers import BertForPreTraining
 
-from ops.meaning.masked_words import masked_word_rows, read_masked
-from ops.meaning.next_sentences import cosines, next_rows, read_pairs
 from ops.meaning.readers import SentenceReader, own_ids
-from ops.meaning.translations import translation_rows
+from ops.meaning.sentence_tasks import cosines, masked_word_rows, next_rows, read_masked, read_pairs, translation_rows
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, load_head
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer, Tokens

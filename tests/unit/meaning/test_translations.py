@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.meaning.translations import partners, reciprocal_ranks, translation_rows
+from ops.meaning.sentence_tasks import partners, reciprocal_ranks, translation_rows
 
 RNG = np.random.default_rng(0)
 

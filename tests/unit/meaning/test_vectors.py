@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ops.meaning.vectors import factorise, ppmi
+from ops.meaning.counts import factorise, ppmi
 
 RNG = np.random.default_rng(0)
 

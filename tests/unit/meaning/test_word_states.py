@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer, ConvBertConfig
 
-from ops.meaning.word_states import WordReader, WordSums, embedded
+from ops.meaning.readers import WordReader, WordSums, embedded
 from ops.meaning.words import word_spans
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
@@ -39,9 +39,9 @@ def reader(facts: ModelFacts, budget: int = 2_048) -> WordReader:
 
 def read(facts: ModelFacts, texts: list[str], budget: int = 2_048) -> WordSums:
     own = reader(facts, budget)
-    sums = own.empty()
+    sums = WordSums(len(own.numbers), own.layers * own.width)
     lengths = np.array([len(t.ids) for t in own.tokenizer.encode(texts)])
-    assert own.read((np.arange(len(texts)), texts, lengths), sums) == []
+    assert own.read(np.arange(len(texts)), texts, lengths, sums) == []
     return sums
 
 
@@ -83,9 +83,9 @@ def test_a_sentence_whose_states_are_not_finite_is_named(facts: ModelFacts) -> N
     (cat,) = own.tokenizer.encode(["cat"])[0].ids[1:-1]
     with torch.no_grad():
         table[cat] = torch.nan
-    sums = own.empty()
+    sums = WordSums(len(own.numbers), own.layers * own.width)
     lengths = np.array([len(t.ids) for t in own.tokenizer.encode(TEXTS)])
-    lost = own.read((np.arange(10, 14), [*TEXTS[:3], "We purr."], lengths), sums)
+    lost = own.read(np.arange(10, 14), [*TEXTS[:3], "We purr."], lengths, sums)
     assert sorted(lost) == [10, 11, 12]
     assert sums.count.tolist() == [0, 0, 0, 0, 1, 0, 0]
 
