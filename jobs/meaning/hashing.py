@@ -84,35 +84,35 @@ def hashing_steps(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPa
     ids = draw(job.sentences, config.hashed_sentences, config.seed, HASHED)
     shares = job.shards.split(ids)
     states = job.shard_step(
-        SentenceStateReader,
-        {"args": args, "layer": layer},
+        SentenceStateReader, {"args": args, "layer": layer}, work=("sentences", len(ids)),
         more=lambda item: {"rows": shares[item["shard"]].tolist(), "sentences": len(shares[item["shard"]])},
-        work=("sentences", len(ids)),
         estimate=partial(job.seconds, passes=PASSES[HASHING] * len(ids) / job.sentences),
-    )
+    )  # fmt: skip
     items = [{"method": method, "size": size} for method, size in methods_and_sizes(width)]
+    measuring = {"store": store, "drawn": drawn, "seed": config.seed, "states": job.partials}
     codes = Step(
         name="meaning: codes", items=items, outputs=codes_files, worker=CodeMeasurer, unit="codes",
-        args={
-            "store": store, "drawn": drawn, "seed": config.seed, "states": job.partials, "epochs": config.epochs,
-            "neighbours": config.hash_neighbours,
-        },
+        args={**measuring, "epochs": config.epochs, "neighbours": config.hash_neighbours},
         amount=len(items) * len(ids) * width * config.epochs,
     )  # fmt: skip
     yield [states, codes]
     files = [codes_files(item) for item in items]
-    rows = _together(HASHING, store, [measured for *_, measured in files])
-    places = _together(PLANE, store, [plane for *planes, _ in files for plane in planes])
+    outputs = {
+        HASHING: [measured for *_, measured in files],
+        PLANE: [plane for *planes, _ in files for plane in planes],  # none for a model with at most two units
+    }
+    rows, places = (
+        schema.table(name, schema.concatenate(name, read_partials(store, own))) for name, own in outputs.items()
+    )
     if not rows.num_rows:
         raise InputError("--label: no two classes are in the documents on both sides; raise --hashed-sentences")
     for name, table in ((HASHING, rows), (PLANE, places)):
         job.stage.write(name, table)
-    coloured = min(drawn.labels, key=lambda label: len(label.classes))
-    by_id = dict(zip(drawn.sent_ids.tolist(), coloured.names, strict=True))
     figures = {"code_precision": precision_figure(rows.to_pylist())}
     if places.num_rows:
-        classes = [by_id[sent_id] for sent_id in places["sent_id"].to_pylist()]
-        figures["code_plane"] = codes_figure(places, classes, coloured.name)
+        coloured = min(drawn.labels, key=lambda label: len(label.classes))
+        classes = np.array(coloured.names, object)[np.searchsorted(drawn.sent_ids, places["sent_id"].to_numpy())]
+        figures["code_plane"] = codes_figure(places, classes.tolist(), coloured.name)
     finite = int(np.isfinite(read_states(store, job.partials)).all(1).sum())
     return {
         "sentences": job.sentences, "scored": finite, "unscored": len(ids) - finite,
@@ -165,8 +165,3 @@ class CodeMeasurer:
         *plane, measured = codes_files(item)
         made: Made = {output: self.hashed.plane(codes, method) for output in plane}
         return {**made, measured: self.hashed.rows(codes, method, size, self.neighbours)}
-
-
-def _together(name: str, store: Store, outputs: list[Output]) -> pa.Table:
-    # A model with at most two units has no codes of two dimensions.
-    return schema.table(name, schema.concatenate(name, read_partials(store, outputs)))

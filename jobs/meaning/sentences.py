@@ -6,7 +6,6 @@ from functools import lru_cache, partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig
@@ -45,11 +44,10 @@ NO_TAG = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceArgs(PassArgs):
-    """The arguments of every worker; `heads` are the model's own heads that its weights include."""
+    """The arguments of every worker."""
 
     wanted: Wanted
     mask_rate: float
-    heads: tuple[str, ...]
 
 
 def follow(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer) -> None:
@@ -66,10 +64,10 @@ def follow(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokeni
         translations=config.translations, language=language, translation=config.translation_column,
         sentences=job.sentences, seed=config.seed,
     )  # fmt: skip
-    args = SentenceArgs(**vars(job.args), wanted=wanted, mask_rate=config.mask_rate, heads=heads)
+    args = SentenceArgs(**vars(job.args), wanted=wanted, mask_rate=config.mask_rate)
     read = READ_OF_A_PAIR * min(wanted.pairs, job.sentences) + min(wanted.masked, job.sentences)
     notes = [f"then the model reads at most {counted(read, 'sentence')}"]
-    steps = sentence_steps(args, bool(config.parts), read, tokenizer, job)
+    steps = sentence_steps(args, bool(config.parts), read, heads, job)
     job.stage.complete(steps, counts={"scored": read}, notes=notes)
 
 
@@ -81,7 +79,7 @@ def language_column(config: MeaningConfig, run: Run) -> str | None:
         return "language" if "language" in meta_keys(file.schema_arrow) else None
 
 
-def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: Tokenizer, job: CorpusPass) -> Steps:
+def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, heads: tuple[str, ...], job: CorpusPass) -> Steps:
     """Yield the steps, write the tables and the figures, and return the counts.
 
     Raises:
@@ -119,6 +117,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
         raise InputError("--model: gave no finite state for any sentence; try --dtype float32, or another model")
     document_of = dict(zip(chosen["sent_id"].to_pylist(), chosen["document"].to_pylist(), strict=True))
     alone = [texts[0] for texts in drawn if texts]
+    tokenizer = Tokenizer(facts)
     words = masked_word_rows(read[MASKED], document_of, alone, tokenizer, facts.vocabulary) if read[MASKED] else []
     keys, languages, documents = (translations[column].to_pylist() for column in ("key", "language", "document"))
     states = read[TRANSLATION].get("state")
@@ -129,7 +128,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
             job.stage.write(name, schema.table(name, table_rows))
     missing = {
         "next sentences (too few documents of three sentences, two of them consecutive)": not rows,
-        "the model's own next-sentence head (its weights have none)": NEXT_SENTENCE not in args.heads,
+        "the model's own next-sentence head (its weights have none)": NEXT_SENTENCE not in heads,
         "masked words (its weights have no head for them)": not words,
         "translations (no two languages share a key)": not near,
     }
@@ -141,7 +140,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, tokenizer: 
         "sentences": job.sentences, "pairs": pairs.num_rows, "not_finite": not_finite,
         "without_distant": sum(texts[2] is None for texts in drawn[: pairs.num_rows]),
         "masked_places": len(read[MASKED].get("rank", ())), "translated": translations.num_rows,
-        "scored": chosen.num_rows, "heads": list(args.heads),
+        "scored": chosen.num_rows, "heads": list(heads),
         "left_out": left_out, "figures": save_figures(store, "meaning/sentences_figures", figures, facts.title),
     }  # fmt: skip
 
@@ -172,7 +171,7 @@ def blocks_of(kinds: list[str]) -> list[Item]:
 
 
 def read_blocks(store: Store, step: Step, kind: str) -> dict[str, Arrays]:
-    """Return the results of one kind, in the order of the chosen sentences."""
+    """Return the results of one kind, in the order of the chosen sentences; none if no sentence is of the kind."""
     files = [file for item, file in zip(step.items, step.files, strict=True) if item["kind"] == kind]
     results = [read_arrays(table) for table in read_partials(store, files, at_once=LARGE_FILES_AT_ONCE)]
     return {name: np.concatenate([block[name] for block in results]) for name in (results[0] if results else ())}
@@ -184,7 +183,7 @@ class BlockReader:
     def __init__(self, args: SentenceArgs) -> None:
         self.args = args
         self.reader = SentenceReader(args.facts, Tokenizer(args.facts), **args.arithmetic)
-        self.head = lru_cache(self._load_head)
+        self.head = lru_cache(partial(load_head, args.facts, device=args.device, dtype=args.dtype))
         self.annotator = lru_cache(Annotator)
 
     def __call__(self, item: Item) -> pa.Table:
@@ -194,10 +193,10 @@ class BlockReader:
         texts = rows["texts"].to_pylist()
         alone = [first_text or "" for first_text, *_ in texts]
         if kind == PAIR:
-            results = read_pairs(self.reader, self.head(NEXT_SENTENCE) if NEXT_SENTENCE in args.heads else None, texts)
+            results = read_pairs(self.reader, self.head(NEXT_SENTENCE), texts)
         elif kind == MASKED:
-            ids = rows["sent_id"].to_pylist()
-            head = self.head(MASKED_WORD)
+            ids, head = rows["sent_id"].to_pylist(), self.head(MASKED_WORD)
+            assert head is not None
             results = read_masked(self.reader, head, alone, ids, args.mask_rate, args.seed, self._tags)
         else:
             results = {"state": self.reader.read(self.reader.tokenizer.encode(alone))}
@@ -211,9 +210,3 @@ class BlockReader:
             tags = annotation.tags or []
             tags_of_texts.append([tags[word] if 0 <= word < len(tags) else NO_TAG for word in words.tolist()])
         return tags_of_texts
-
-    def _load_head(self, name: str) -> torch.nn.Module:
-        model = load_head(self.args.facts, name, self.args.device, self.args.dtype)
-        if model is None:
-            raise RuntimeError(f"meaning: the model's weights have no head for {name}")
-        return model

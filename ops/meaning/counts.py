@@ -100,43 +100,39 @@ def choose(counts: pa.Table, min_count: int, context_words: int | list[str]) -> 
     Raises:
         InputError: a context word never occurs, no word is frequent enough, or there is no context word.
     """
-    if isinstance(context_words, int):
-        chosen = _most_frequent(counts, context_words)
-    else:
-        chosen = set(context_words)
-        present = set(counts["word"].filter(pc.is_in(counts["word"], pa.array(context_words, pa.string()))).to_pylist())
-        if absent := sorted(chosen - present):
-            more = f" (nor do {len(absent) - 1} more)" if len(absent) > 1 else ""
-            raise InputError(
-                f"--context-words: {absent[0]!r} never occurs in the corpus{more}; leave it out, or see --word-case"
-            )
-    is_context = pc.is_in(counts["word"], pa.array(sorted(chosen), pa.string()))
-    frequent = pc.greater_equal(counts["count"], min_count)
-    table = counts.filter(pc.or_(is_context, frequent))
-    number = table["count"].to_numpy()
-    has_row = number >= min_count
-    if not has_row.any():
-        most = pc.max(counts["count"]).as_py()
-        raise InputError(f"--min-count {min_count}: no word occurs so often; the most frequent occurs {most} times")
-    words = table["word"].to_pylist()
-    has_column = np.array([word in chosen for word in words], bool)
-    if not has_column.any():
+    chosen = _most_frequent(counts, context_words) if isinstance(context_words, int) else context_words
+    count = counts["count"].to_numpy()
+    is_context = pc.is_in(counts["word"], pa.array(chosen, pa.string())).to_numpy()
+    if is_context.sum() < len(chosen):
+        absent = sorted({*chosen} - {*counts["word"].filter(is_context).to_pylist()})
+        more = f" (nor do {len(absent) - 1} more)" if len(absent) > 1 else ""
+        raise InputError(
+            f"--context-words: {absent[0]!r} never occurs in the corpus{more}; leave it out, or see --word-case"
+        )
+    is_frequent = count >= min_count
+    if not is_frequent.any():
+        raise InputError(
+            f"--min-count {min_count}: no word occurs so often; the most frequent occurs {count.max(initial=0)} times"
+        )
+    if not is_context.any():
         raise InputError("--context-words: the corpus has no content word; name some in a file")
-    return Vocabulary(words, number, _number(has_row), _number(has_column))
+    kept = is_context | is_frequent
+    words = counts["word"].filter(kept).to_pylist()
+    return Vocabulary(words, count[kept], _number(is_frequent[kept]), _number(is_context[kept]))
 
 
 def _number(marked: Bools) -> Int32s:
     return np.where(marked, np.cumsum(marked) - 1, -1).astype(np.int32)
 
 
-def _most_frequent(counts: pa.Table, most: int) -> set[str]:
+def _most_frequent(counts: pa.Table, most: int) -> list[str]:
     """Return the most frequent content words: at least two letters, and not among spaCy's English stop words."""
     from spacy.lang.en.stop_words import STOP_WORDS  # type: ignore[import-not-found]
 
     ordered = counts.sort_by([("count", "descending"), ("word", "ascending")])["word"]
     words = (scalar.as_py() for scalar in ordered)
     content = (word for word in words if len(word) > 1 and word.isalpha() and word.lower() not in STOP_WORDS)
-    return set(islice(content, most))
+    return list(islice(content, most))
 
 
 def read_context_words(value: str, case: str) -> int | list[str]:
