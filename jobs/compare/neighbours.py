@@ -15,8 +15,7 @@ from jobs.stage.units import chosen_units
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, neuron_vectors
 from ops.compare.figures import nearest_figure
-from ops.compare.near_neurons import NeighbourFinder, finder_bytes, nearest_rows
-from ops.compare.shared_winners import read_winner_lists
+from ops.compare.near_neurons import NeighbourFinder, finder_bytes, nearest_rows, read_winner_lists
 from ops.figures.files import save_figures
 from ops.storage.tables import read_table
 from ops.topk.neurons import NEURONS_PER_PART

@@ -34,15 +34,13 @@ class Effect:
 
     In a residual stream, the unit with the same index in a later layer keeps much of the neuron's own value. It is
     reported separately and is not among the other neurons. Distances are means over sentences, in units of the moved
-    neuron's own standard deviation. For a neuron of the last layer they are NaN.
+    neuron's own standard deviation. For a neuron of the last layer they are NaN, and its neurons below are -1.
 
     Attributes:
         moved: how far the other neurons of later layers move, averaged over these neurons.
-        own: of the neurons with the same unit index in a later layer of the same width, the one that moves most; -1 if
-            there is none.
-        most: the other neuron that moves most; -1 if there is none.
-        output: how far the classifier's probabilities move: the mean total variation distance, from 0 to 1; NaN without
-            a classifier.
+        own: of the neurons with the same unit index in a later layer of the same width, the one that moves most.
+        most: the other neuron that moves most.
+        output: the mean total variation distance of the classifier's probabilities; NaN without a classifier.
     """
 
     moved: float
@@ -128,9 +126,9 @@ class Ablator:
         widths = np.array(self.neurons.widths)[layers - 1]
         same = (units[first:] == unit) & (widths[first:] == widths[neuron])
         others = moved[~same & (scale > 0)]
-        ends = [_furthest(np.where(which, moved, np.nan), first) for which in (same, ~same)]
+        own, most = (_furthest(np.where(which, moved, np.nan), first) for which in (same, ~same))
         changed_output = output / count if self.head is not None else np.nan
-        return Effect(float(others.mean()) if len(others) else np.nan, *ends[0], *ends[1], changed_output)
+        return Effect(float(others.mean()) if len(others) else np.nan, *own, *most, changed_output)
 
     @torch.inference_mode()
     def _read(self, batch: list[Tokens]) -> tuple[Float64s, Float64s | None]:
@@ -144,10 +142,7 @@ class Ablator:
 
 
 def _furthest(moved: Float64s, first: int) -> tuple[int, float]:
-    """Return the neuron number of the largest value, and the value, ignoring NaN.
-
-    `first` is the neuron number of the first value.
-    """
+    """Return the neuron of the largest value, and the value; -1 and NaN if all are NaN. `first` has the first value."""
     if np.isnan(moved).all():
         return -1, np.nan
     most = int(np.nanargmax(moved))
@@ -157,11 +152,10 @@ def _furthest(moved: Float64s, first: int) -> tuple[int, float]:
 def _setting(unit: int, value: float) -> Any:
     """Return a hook that sets one unit of the output of a layer or a model."""
 
-    def hook(module: nn.Module, args: Any, output: Any) -> Any:
+    def hook(module: nn.Module, args: Any, output: Any) -> None:
         states = output if isinstance(output, torch.Tensor) else output[0]
         # The tensor is changed in place, because it is part of whatever the module returns.
         states[..., unit] = value
-        return None
 
     return hook
 
@@ -201,9 +195,8 @@ def matched_neurons(
     """Return, for each of these neurons, random other neurons of its layer with a similar standard deviation.
 
     If a neuron varies much, setting it to its mean moves other neurons for that reason alone. So the drawn neurons have
-    a standard deviation within a ratio of LIKE_SPREAD. If there are too few of these, those with the nearest ratios are
-    used. Every layer has one random order, from which each neuron takes the first suitable ones. Neurons of similar
-    spread therefore share most of their drawn neurons.
+    a standard deviation within a ratio of LIKE_SPREAD, or the nearest ratios if there are too few of these. Each neuron
+    takes the first suitable ones of its layer's random order. Neurons of similar spread share most of them.
 
     Args:
         std: the standard deviation of each neuron over the corpus, `[neurons]`; neurons with NaN are not drawn.
@@ -244,8 +237,7 @@ def ablation_table(chosen: Chosen, effects: Mapping[int, Effect], neurons: Neuro
                 "own_layer": _layer_and_unit(neurons, effect.own)[0], "own_moved": effect.own_moved,
                 "layer_b": layer_b, "unit_b": unit_b, "moved_b": effect.most_moved,
                 "p_value_b": compared(effect.most_moved, [e.most_moved for e in null])["p_value"],
-                "output": effect.output,
-                "output_random": compared(effect.output, [e.output for e in null])["random"],
+                "output": effect.output, "output_random": compared(effect.output, [e.output for e in null])["random"],
             }  # fmt: skip
             rows.append(row)
     return schema.table(TABLE, rows)

@@ -57,12 +57,11 @@ class Embedder:
 
     def embed(self, tokens: CorpusTokens, shard: int, sent_ids: Ids) -> pa.Table:
         """Return the arrays `sent_ids`, ascending, and `vectors` of some sentences of a shard."""
-        ids, vectors = [], []
-        for of_batch, batch in tokens.batches(shard, self.token_budget, self.equal_lengths, sent_ids):
-            ids.append(of_batch)
-            vectors.append(self.scorer.score(batch)[-1].cpu().numpy())
-        order = np.argsort(np.concatenate(ids))
-        return write_arrays(sent_ids=np.concatenate(ids)[order], vectors=np.concatenate(vectors)[order])
+        batches = tokens.batches(shard, self.token_budget, self.equal_lengths, sent_ids)
+        scored = [(ids, self.scorer.score(batch)[-1].cpu().numpy()) for ids, batch in batches]
+        ids, vectors = (np.concatenate(part) for part in zip(*scored, strict=True))
+        order = np.argsort(ids)
+        return write_arrays(sent_ids=ids[order], vectors=vectors[order])
 
 
 class SentenceVectors:
@@ -98,9 +97,8 @@ def curve_rows(
     """Return a layer's rows of `compare/diversity`.
 
     Args:
-        points: vectors of the distinct winners, `[distinct, width]`.
-        uniform: vectors of the same number of sentences drawn from the complete corpus, in random order,
-            `[distinct, width]`.
+        points, uniform: vectors of the distinct winners, and of as many sentences drawn from the complete corpus, in
+            random order, `[distinct, width]`.
         times: how often each winner was drawn, `[distinct]`. The uniform sentences get the same counts, so that the two
             sets have the same size and repetitions and differ only in their sentences.
         clusters: the numbers of clusters to compute; those above the number of distinct winners are skipped.

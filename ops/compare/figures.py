@@ -170,9 +170,10 @@ def run_figures(rows: pa.Table, pairs: Pairs, model: str, control: str) -> dict[
         return {}
     names = {f"{table}:{measure}": measure_in_words(table, measure) for table, measure in SHOWN}
     scores = pa.concat_tables(
-        pa.table({"layer": own.layer, "value": own.value})
-        .append_column("basis", pa.repeat(basis, len(own.value)))
-        .append_column("panel", pa.repeat(":".join(key), len(own.value)))
+        pa.table(
+            {"layer": own.layer, "value": own.value}
+            | {name: [text] * len(own.value) for name, text in (("basis", basis), ("panel", ":".join(key)))}
+        )
         for key, pair in pairs.items()
         for basis, own in zip(("run", "control"), pair, strict=True)
     )
@@ -195,10 +196,8 @@ def run_figures(rows: pa.Table, pairs: Pairs, model: str, control: str) -> dict[
 def ablation_figures(ablation: pa.Table, random: Null) -> dict[str, Figure]:
     """Return the figure of neurons' effects and the null, or none if no neuron has a known effect.
 
-    The panels show all neurons by layer, and those that most exceed the null's mean. With a classifier, a second row of
-    panels shows its output.
-
-    `random` are, for each neuron, the effects of the random neurons drawn for it; neurons are given by layer and unit.
+    The panels show all neurons by layer, and those that most exceed the null's mean; with a classifier, a second row
+    shows its output. `random` are, for each neuron, the effects of the random neurons drawn for it.
     """
     kinds = [kind for kind in _EFFECTS if ablation[kind].null_count < ablation.num_rows]
     if not kinds:
@@ -219,14 +218,10 @@ def ablation_figures(ablation: pa.Table, random: Null) -> dict[str, Figure]:
 def effect_rows(ablation: pa.Table, random: Null, kind: str) -> tuple[Rows, Rows]:
     """Return the points of both panels: all neurons, and those whose effects most exceed their random neurons' mean."""
     own = {(row["layer"], row["unit"]): row[kind] for row in ablation.to_pylist() if row[kind] is not None}
-    null = {
-        neuron: {
-            other: value
-            for other, effect in random.get(neuron, {}).items()
-            if np.isfinite(value := getattr(effect, kind))
-        }
-        for neuron in own
-    }
+    null: dict[Neuron, dict[Neuron, float]] = {}
+    for neuron in own:
+        effects = {other: getattr(effect, kind) for other, effect in random.get(neuron, {}).items()}
+        null[neuron] = {other: value for other, value in effects.items() if np.isfinite(value)}
     drawn = {other: value for others in null.values() for other, value in others.items()}
     every: Rows = [
         {"layer": layer, "series": series, "y": value}
@@ -234,12 +229,11 @@ def effect_rows(ablation: pa.Table, random: Null, kind: str) -> tuple[Rows, Rows
         for (layer, _), value in sorted(points.items())
     ]
     excess = {n: own[n] / max(float(np.mean(list(others.values()))), 1e-12) for n, others in null.items() if others}
-    first: Rows = [
-        {"neuron": f"{neuron[0]}:{neuron[1]}", "series": series, "y": value}
-        for neuron in sorted(excess, key=lambda n: (-excess[n], n))[:FIRST]
-        for series, values in (("own", [own[neuron]]), ("random", null[neuron].values()))
-        for value in values
-    ]
+    first: Rows = []
+    for neuron in sorted(excess, key=lambda n: (-excess[n], n))[:FIRST]:
+        name = f"{neuron[0]}:{neuron[1]}"
+        first.append({"neuron": name, "series": "own", "y": own[neuron]})
+        first += [{"neuron": name, "series": "random", "y": value} for value in null[neuron].values()]
     return every, first
 
 
@@ -249,15 +243,13 @@ def units_figures(
     """Return the figure of some units' properties as heat maps, or none if layers differ in width.
 
     Args:
-        properties: the values of each property by its name, `[neurons]`, which are standardised within each layer. A
-            silent neuron (NaN) stays blank.
+        properties: each neuron's values by property, `[neurons]`, to be standardised by layer; silent (NaN) is blank.
         units: first and last unit; narrower layers show their last units.
     """
     shown = {name: properties[name] for name in HEAT_MAPS if name in properties}
     if not shown or len(set(widths)) > 1:
         return {}
-    layers, width = len(widths), widths[0]
-    span = units[1] - units[0] + 1
+    layers, width, span = len(widths), widths[0], units[1] - units[0] + 1
     first = min(units[0], max(width - span, 0))
     stop = min(first + span, width)
     title = f"Units {first} to {stop - 1} by layer (after Oba 2021, Figure 2)"

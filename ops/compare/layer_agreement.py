@@ -42,11 +42,9 @@ def comparable_layers(
 ) -> Iterator[tuple[str, list[int], Float64s, Pairs]]:
     """Yield, for every property, layers of one width whose values are known for the same units, and their pairs.
 
-    A pair of layers is compared over the units with a value in both layers, and is yielded once.
-
-    Yields:
-        The property, the numbers of the layers, ascending, the values of these units, `[layers, units]`, and the pairs
-        as indices into these layers.
+    A pair of layers is compared over the units with a value in both layers, and is yielded once. Yielded are the
+    property, the layers, ascending, the values of these units, `[layers, units]`, and the pairs as indices into these
+    layers.
     """
     for name in sorted(properties):
         for width in sorted(set(widths)):
@@ -99,16 +97,11 @@ def permuted_correlations(values: Float64s, permutations: int, rng: np.random.Ge
 def dimension_rows(
     properties: Mapping[str, Float64s], widths: tuple[int, ...], permutations: int, seed: tuple[int, ...]
 ) -> pa.Table:
-    """Return the rows of `compare/dimensions`.
+    """Return the rows of `compare/dimensions`: every property and pair of layers of equal width in which it varies.
 
     Args:
-        properties: for each property's name, a value for each neuron, `[neurons]`, layer by layer; NaN for a neuron
-            without a value.
+        properties: each neuron's value of each property, by name, `[neurons]`; NaN for a neuron without a value.
         seed: the seed of the permutations, which are the same for every property.
-
-    Returns:
-        A row for every property and every pair of layers of equal width in which the property varies, over the units
-        with a value in both layers.
     """
     of_layers = {name: np.split(values, np.cumsum(widths)[:-1]) for name, values in properties.items()}
     rows: list[dict[str, Any]] = []
@@ -166,14 +159,13 @@ def sentence_features(store: Store, sent_ids: Ids) -> tuple[list[str], Float64s]
 def unit_properties(values: Floats, names: list[str], features: Float64s) -> dict[str, Float64s]:
     """Return the properties of units by name, each with a value for each unit, `[units]` float64.
 
+    These are `neurons:mean`, `std`, `skew` and `kurtosis` of the activations, and each feature's mean over the
+    sentences with the highest and with the lowest activations (5 % of the sample, at least 10), under its name and
+    pole. Sentences that tie for the last places share these places.
+
     Args:
         values: the activations, `[sentences, units]`.
         names, features: the features' names, and their values for the sentences, `[sentences, features]`.
-
-    Returns:
-        `neurons:mean`, `std`, `skew` and `kurtosis` of the activations. Also each feature's mean over the sentences
-        with the highest and with the lowest activations (5 % of the sample, at least 10), under its name and pole.
-        Sentences that tie for the last places share these places.
     """
     wide = np.ascontiguousarray(np.asarray(values).T, np.float64)
     mean, std = wide.mean(1), wide.std(1)
@@ -199,13 +191,12 @@ def basis_agreement(
 ) -> pa.Table:
     """Return how similar units with the same index are in every pair of layers of equal width, in one basis.
 
+    The columns are `property`, `layer_a`, `layer_b` and `correlation`. A pair has no row if all units of a layer have
+    the same value of the property.
+
     Args:
         layers: the activations of each layer in the basis, `[sentences, units]`.
         silent: which units of each layer are left out, `[units]`; empty if none is.
-
-    Returns:
-        `property`, `layer_a`, `layer_b`, `correlation`. There is no row for a property and layer if all units of the
-        layer have the same value of the property.
     """
     widths = tuple(layer.shape[1] for layer in layers)
     properties = [unit_properties(layer, names, features) for layer in layers]
@@ -229,16 +220,14 @@ class Bases:
 
     def __init__(self, store: Store, neurons: Neurons, seed: int) -> None:
         self.widths, self.seed = neurons.widths, seed
-        self.layers = [layer_activations(store, layer) for layer in range(1, len(neurons.widths) + 1)]
+        self.layers: list[Floats] = [layer_activations(store, i + 1) for i in range(len(neurons.widths))]
         self.silent = np.split(read_silent(store, neurons), np.cumsum(neurons.widths)[:-1])
         self.names, self.features = sentence_features(store, sampled_sentences(store))
 
     def agreement(self, number: int) -> pa.Table:
         """Return the `basis_agreement` in the basis with this number; 0 is the model's own basis."""
-        layers: list[Floats] = list(self.layers)
-        if number:
-            rng = np.random.default_rng([self.seed, sampling.ROTATIONS, number])
-            turns = random_rotations(self.widths, rng)
-            layers = [layer @ turns[layer.shape[1]] for layer in layers]
+        if not number:
+            return basis_agreement(self.layers, self.names, self.features, self.silent)
+        turns = random_rotations(self.widths, np.random.default_rng([self.seed, sampling.ROTATIONS, number]))
         # No axis of a rotated basis is silent.
-        return basis_agreement(layers, self.names, self.features, () if number else self.silent)
+        return basis_agreement([layer @ turns[layer.shape[1]] for layer in self.layers], self.names, self.features)

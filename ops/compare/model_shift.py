@@ -31,11 +31,10 @@ class TwoModels:
         self, facts: tuple[ModelFacts, ModelFacts], scoring: ScoreOptions, token_budget: int, neurons: Neurons
     ) -> None:
         self.token_budget, self.neurons = token_budget, neurons
-        self.tokenizers = [Tokenizer(own) for own in facts]
-        self.scorers = [
-            Scorer(own, scoring, tokenizer.pad_id) for own, tokenizer in zip(facts, self.tokenizers, strict=True)
-        ]
-        leaks = [equal_lengths(*pair) for pair in zip(self.scorers, self.tokenizers, strict=True)]
+        tokenizers = [Tokenizer(own) for own in facts]
+        scorers = [Scorer(own, scoring, t.pad_id) for own, t in zip(facts, tokenizers, strict=True)]
+        self.models = list(zip(scorers, tokenizers, strict=True))
+        leaks = [equal_lengths(*model) for model in self.models]
         self.equal_lengths = any(leaks)
 
     def distances(self, texts: Sequence[str], n_tokens: Int64s) -> tuple[Float64s, Float64s]:
@@ -49,10 +48,7 @@ class TwoModels:
         total = np.zeros(len(self.neurons))
         for rows in length_batches(n_tokens, self.token_budget, self.equal_lengths):
             batch = [texts[row] for row in rows]
-            a, b = (
-                scorer.score(tokenizer.encode(batch))
-                for scorer, tokenizer in zip(self.scorers, self.tokenizers, strict=True)
-            )
+            a, b = (scorer.score(tokenizer.encode(batch)) for scorer, tokenizer in self.models)
             finite = torch.isfinite(torch.cat([*a, *b], 1)).all(1).cpu().numpy()
             first, second = ([layer.cpu().numpy()[finite] for layer in layers] for layers in (a, b))
             distances[:, rows[finite]] = layer_distances(first, second)
@@ -85,7 +81,7 @@ def compare_runs(store: Store, other: Store, shards: Shards, neurons: Neurons) -
 
 
 def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
-    """Return each neuron's winners in both runs divided by those in either, `[neurons]`; topk/ is read in parts."""
+    """Return the `jaccards` of all neurons' winners in two runs, `[neurons]`; topk/ is read in parts."""
     indices = np.full(len(neurons), np.nan)
     for _, first, stop in parts(len(neurons)):
         own, of_other = (_winners(run, neurons, np.arange(first, stop)) for run in (store, other))
@@ -105,8 +101,7 @@ def _winners(store: Store, neurons: Neurons, numbers: Int64s) -> Int64s:
 def layer_distances(a: list[Floats], b: list[Floats]) -> tuple[Float64s, Float64s]:
     """Return each sentence's Manhattan and squared Euclidean distance by layer, each `[sentences, layers]` float64.
 
-    Args:
-        a, b: each layer's activations in the two models, `[sentences, units]`.
+    `a` and `b` are each layer's activations in the two models, `[sentences, units]`.
     """
     differences = [np.asarray(x, np.float64) - np.asarray(y, np.float64) for x, y in zip(a, b, strict=True)]
     manhattan = np.stack([np.abs(d).sum(1) for d in differences], 1)
@@ -122,27 +117,22 @@ def with_whole(manhattan: Float64s, squares: Float64s) -> Float64s:
 def shift_rows(text_set: str, distances: Float64s, documents: Int64s) -> list[dict[str, object]]:
     """Return a text set's rows of `compare/shift_layers`, starting with all layers together (layer 0).
 
-    The intervals are those of `means_by_document`, cut at 0.
-
-    Args:
-        distances: the result of `with_whole`.
-        documents: the document of each sentence, `[sentences]`.
+    The intervals are those of `means_by_document`, cut at 0, for the `distances` of `with_whole` and the document of
+    each sentence, `[sentences]`.
     """
     of_means = means_by_document(distances.reshape(len(distances), -1), documents)
     ends = np.maximum(of_means, 0).T.reshape(*distances.shape[1:], 3)
-    rows: list[dict[str, object]] = []
-    for layer in range(distances.shape[2]):
-        manhattan, euclidean = (Interval(*ends[i, layer]) for i in (0, 1))
-        row: dict[str, object] = {"text_set": text_set, "layer": layer, "n": len(distances)}
-        rows.append(row | manhattan.columns("manhattan") | euclidean.columns("euclidean"))
-    return rows
+    return [
+        {
+            "text_set": text_set, "layer": layer, "n": len(distances),
+            **Interval(*manhattan).columns("manhattan"), **Interval(*euclidean).columns("euclidean"),
+        }
+        for layer, (manhattan, euclidean) in enumerate(zip(*ends, strict=True))
+    ]  # fmt: skip
 
 
 def rank_correlations(a: Floats, b: Floats) -> Float64s:
-    """Return Spearman's correlation of each neuron's values in two models, `[neurons]`; NaN if one is constant.
-
-    Both are given as `[sentences, neurons]`, for the same sentences.
-    """
+    """Return Spearman's correlation of neurons' values `[sentences, neurons]` in two models; NaN if one is constant."""
     from scipy.stats import rankdata
 
     x, y = (rankdata(values, axis=0) for values in (a, b))
@@ -152,10 +142,9 @@ def rank_correlations(a: Floats, b: Floats) -> Float64s:
 
 
 def jaccards(own: Int64s, other: Int64s, neurons: int) -> Float64s:
-    """Return each neuron's Jaccard index: winners of both runs divided by winners of either, `[neurons]`.
+    """Return each neuron's winners of both runs divided by winners of either, `[neurons]`; NaN for one without winners.
 
-    It is NaN for a neuron without winners. Winners are given by distinct numbers: `BEYOND` times their neuron, from 0,
-    plus any smaller number that identifies the winner.
+    Winners are given by distinct numbers: `BEYOND` times their neuron, from 0, plus a smaller one for the winner.
     """
     several = own, other, np.intersect1d(own, other, assume_unique=True)
     first, second, common = (np.bincount(winners // BEYOND, minlength=neurons) for winners in several)

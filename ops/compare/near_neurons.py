@@ -1,18 +1,122 @@
 """The nearest other neurons of every neuron, by correlation over the activation sample and by shared winners."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
 from ops import schema
-from ops.arrays import Bools, Float32s, Float64s, Floats, Int64s
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s, Integers
 from ops.compare.activation_vectors import PROCESS_BYTES, unit_correlations, unit_vectors
-from ops.compare.shared_winners import WinnerLists
+from ops.compiled import compiled
 from ops.sampling import random_rotations
 from ops.statistics.association import place_in_group
-from ops.topk.neurons import NEURONS_PER_PART, Neurons
+from ops.storage.store import Store
+from ops.topk.neurons import NEURONS_PER_PART, POLES, Neurons, neuron_and_pole
+from ops.topk.winner_groups import winner_groups
 
 REACHES = ("within", "across")
 PAIR_BYTES = 60  # memory for each pair of a block's neuron and another neuron, while the nearest are found
+
+
+@dataclass(frozen=True)
+class WinnerLists:
+    """The winners of all neurons at one pole, by neuron and by sentence.
+
+    Attributes:
+        starts: where each neuron's winners start in `sentences`, `[neurons + 1]` int64.
+        sentences: the winners' indices among the distinct ones, `[winners]` int32.
+        distinct: the sentence ids, ascending, `[distinct]` int64.
+        owner_starts: where each sentence's neurons start in `owners`, `[distinct + 1]` int64.
+        owners: the neurons of which a sentence is a winner, `[winners]` uint16, or int32 if there are many neurons.
+    """
+
+    starts: Int64s
+    sentences: Int32s
+    distinct: Int64s
+    owner_starts: Int64s
+    owners: Integers
+
+    @classmethod
+    def of(cls, counts: Int64s, sent_id: Integers) -> "WinnerLists":
+        """Build the lists from each neuron's number of winners, `[neurons]`, and all winners, ordered by neuron."""
+        marks = np.zeros(int(sent_id.max(initial=-1)) + 1, bool)
+        marks[sent_id] = True
+        distinct = np.flatnonzero(marks)
+        place = np.cumsum(marks, dtype=np.int32) - 1
+        sentences = place[sent_id].astype(np.int32)
+        starts = np.append(0, np.cumsum(counts))
+        owner_starts = np.append(0, np.cumsum(np.bincount(sentences, minlength=len(distinct))))
+        kind = np.uint16 if len(counts) < 1 << 16 else np.int32
+        owners = _invert(starts, sentences, owner_starts, np.empty(len(sentences), kind))
+        return cls(starts, sentences, distinct, owner_starts, owners)
+
+    def shared(self, block: Int64s) -> Int32s:
+        """Return how many winners each neuron of a block, given by number, shares with every neuron, `[block, all]`.
+
+        The result is a block of rows of the product of the sparse matrix of winners and its transpose. It is a dense
+        int32 matrix, because most pairs of neurons share some winners, so that indices would only take more memory.
+        """
+        return self.shared_with(self.of_neurons(block))
+
+    def of_neurons(self, block: Int64s) -> list[Int32s]:
+        """Return the winners of each neuron of a block, given by number, as indices among the distinct sentences."""
+        return [self.sentences[self.starts[neuron] : self.starts[neuron + 1]] for neuron in block]
+
+    def shared_with(self, sets: list[Int32s]) -> Int32s:
+        """Return how many sentences of each set each neuron has as winners, `[sets, neurons]` int32.
+
+        The sets contain indices of sentences in `distinct`.
+        """
+        starts = np.cumsum([0, *map(len, sets)])
+        sentences = np.concatenate([np.zeros(0, np.int32), *sets])
+        counts = np.zeros((len(sets), len(self.starts) - 1), np.int32)
+        _count_owners(starts, sentences, self.owner_starts, self.owners, counts)
+        return counts
+
+
+def read_winner_lists(store: Store, neurons: Neurons) -> dict[str, WinnerLists]:
+    """Return the winners of `topk/` by pole, for the poles that the run stored, reading one pole at a time."""
+    lists = {}
+    for pole in POLES:
+        counts, sent_id = read_pole(store, neurons, pole)
+        if counts.any():
+            lists[pole] = WinnerLists.of(counts, sent_id)
+    return lists
+
+
+def read_pole(store: Store, neurons: Neurons, pole: str) -> tuple[Int64s, Integers]:
+    """Return how many winners each neuron has at a pole, `[neurons]`, and the sentence ids of all winners by neuron."""
+    counts, found = np.zeros(len(neurons), np.int64), []
+    for sets, rows in winner_groups(store, neurons, None):
+        # The table is sorted by neuron, so a winner's neuron follows from its position.
+        neuron, code = neuron_and_pole(sets)
+        of_pole = code == POLES.index(pole)
+        counts += np.bincount(neuron[of_pole], minlength=len(neurons))
+        sent_id = rows["sent_id"].to_numpy()[of_pole]
+        found.append(sent_id.astype(np.int32) if sent_id.max(initial=0) < 1 << 31 else sent_id)
+    return counts, np.concatenate([np.zeros(0, np.int32), *found])
+
+
+@compiled
+def _invert(starts: Int64s, sentences: Int32s, owner_starts: Int64s, owners: Integers) -> Integers:
+    filled = owner_starts[:-1].copy()
+    for neuron in range(len(starts) - 1):
+        for i in range(starts[neuron], starts[neuron + 1]):
+            sentence = sentences[i]
+            owners[filled[sentence]] = neuron
+            filled[sentence] += 1
+    return owners
+
+
+@compiled
+def _count_owners(starts: Int64s, sentences: Int32s, owner_starts: Int64s, owners: Integers, counts: Int32s) -> None:
+    for number in range(len(starts) - 1):
+        row = counts[number]
+        for i in range(starts[number], starts[number + 1]):
+            sentence = sentences[i]
+            for j in range(owner_starts[sentence], owner_starts[sentence + 1]):
+                row[owners[j]] += 1
 
 
 class NeighbourFinder:
@@ -47,16 +151,13 @@ class NeighbourFinder:
         heard = ~self.silent & ~self.silent[block, None] & ~itself
         same = (self.layer[block, None] == self.layer) & heard
         vary = ~self.constant & ~self.constant[block, None]
-        candidates = []
+        is_near = np.zeros(shared.shape, bool)
         for reach in (same, ~same & heard):
-            candidates.append(_first(np.where(reach & vary, correlation, -np.inf), self.most))
+            is_near |= _are_first(np.where(reach & vary, correlation, -np.inf), self.most)
             # Ties in the number of shared winners go to the higher correlation.
             key = np.where(reach & (shared > 0), shared + (correlation + 1) / 4, -np.inf)
-            candidates.append(_first(key, self.most))
-        chosen = np.concatenate(candidates, 1)
-        owner = np.repeat(np.arange(len(block)), chosen.shape[1])
-        pairs = np.unique(np.stack([owner, chosen.ravel()], 1)[chosen.ravel() >= 0], axis=0)
-        row, number = pairs.T
+            is_near |= _are_first(key, self.most)
+        row, number = np.nonzero(is_near)
         r = correlation[row, number]
         overlap = shared[row, number] / np.maximum(self.sizes[block[row]], 1)
         order = np.lexsort((number, -overlap, -r, row))
@@ -70,11 +171,13 @@ class NeighbourFinder:
         return schema.table("compare/neighbours", columns)
 
 
-def _first(values: Floats, most: int) -> Int64s:
-    """Return the columns of each row's `most` highest finite values, `[rows, most]`; -1 if there are fewer."""
+def _are_first(values: Floats, most: int) -> Bools:
+    """Return which are each row's `most` highest finite values, in the shape of the values."""
     most = min(most, values.shape[1])
     highest = np.argpartition(-values, most - 1, axis=1)[:, :most]
-    return np.where(np.isfinite(np.take_along_axis(values, highest, 1)), highest, -1)
+    found = np.zeros(values.shape, bool)
+    np.put_along_axis(found, highest, np.isfinite(np.take_along_axis(values, highest, 1)), 1)
+    return found
 
 
 def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int, block: int = NEURONS_PER_PART) -> int:

@@ -50,18 +50,13 @@ class Values:
     """A measure's values in one run; missing values are omitted.
 
     Attributes:
-        layer: the layer of each value, `[values]` int64.
-        neuron: a number that both poles of a neuron share, `[values]` int64.
-        value: the values, `[values]` float64.
+        layer: the layer of each value, `[values]`.
+        neuron: a number that both poles of a neuron share, `[values]`.
     """
 
     layer: Int64s
     neuron: Int64s
     value: Float64s
-
-    def of_layer(self, layer: int | None) -> "Values":
-        """Return the values of a layer, or all values if the layer is None."""
-        return self if layer is None else self.where(self.layer == layer)
 
     def where(self, kept: Bools) -> "Values":
         """Return the values that `kept [values]` marks."""
@@ -120,7 +115,9 @@ def compared_rows(
     names = [name for name in values if name in control]
     rows: list[dict[str, Any]] = []
     for layer in (*layers, None):
-        pairs = {name: (values[name].of_layer(layer), control[name].of_layer(layer)) for name in names}
+        pairs = {name: (values[name], control[name]) for name in names}
+        if layer is not None:
+            pairs = {name: (a.where(a.layer == layer), b.where(b.layer == layer)) for name, (a, b) in pairs.items()}
         pairs = {name: pair for name, pair in pairs.items() if all(len(side.value) for side in pair)}
         measured = {name: pair for name, pair in pairs.items() if not name.startswith(VERDICT)}
         rng = np.random.default_rng([*seed, 0 if layer is None else layer + 1])

@@ -73,8 +73,7 @@ def _shares(store: Store, neurons: Neurons, heard: Bools) -> dict[str, Float64s]
     for part in read_parts(store, "profiles", ["layer", "unit", *keys, "count"]):
         is_form = pc.is_in(part["property"], pa.array(NAMES)).to_numpy()
         having = part.filter(pa.array(heard[_numbers(part, neurons)] & (part["count"].to_numpy() > 0) & ~is_form))
-        counted = having.group_by(keys).aggregate([("count", "count")])
-        counts.update({(row["property"], row["value"], row["pole"]): row["count_count"] for row in counted.to_pylist()})
+        counts.update(zip(*(having[key].to_pylist() for key in keys), strict=True))
     names = [key for key, count in counts.items() if 2 * count >= heard.sum()]
     place = {key: i for i, key in enumerate(names)}
     values = np.zeros((len(names), len(neurons)))

@@ -14,7 +14,7 @@ from scipy.sparse import csc_array
 from ops import schema
 from ops.arrays import Bools, Float32s, Float64s, Int64s, UInt64s
 from ops.compare.activation_vectors import PROCESS_BYTES, common_rows, unit_correlations, unit_vectors
-from ops.compare.shared_winners import read_pole
+from ops.compare.near_neurons import read_pole
 from ops.hashing import text_hash
 from ops.sampling import random_rotation
 from ops.shards import spans
@@ -67,8 +67,6 @@ class LayerUnits:
 
     def vectors(self, first: int, stop: int) -> Float32s:
         """Return the `unit_vectors` of the units from `first` up to `stop` or the last, `[units, sentences]`."""
-        stop = min(stop, len(self.silent))
-        first = min(first, stop)
         if self.rotation is None:
             values = dense(self.sample[:, first:stop])[self.rows]
             return unit_vectors(np.where(self.silent[first:stop], 0.0, values))
@@ -90,9 +88,7 @@ class Best:
     def compare(self, vectors: Float32s, at: slice, others: Float32s, first: int) -> None:
         """Update the best matches with a block of other units; ties keep the earlier match.
 
-        Args:
-            vectors, at: vectors of some units, `[some, sentences]`, and the positions of these units.
-            others, first: vectors of other units, `[others, sentences]`, and the number of the first of them.
+        `vectors` are those of the units `at` these places, and `others` those of other units from number `first` on.
         """
         if not len(others):
             return
@@ -159,10 +155,8 @@ class Matcher:
 
         Of equal matches in several layers, the first counts.
         """
-        tables = list(found)
-        unit_b, correlation, rotated = (
-            np.stack([table[name].to_numpy() for table in tables]) for name in ("unit_b", "correlation", "rotated")
-        )
+        columns = zip(*(table.columns for table in found), strict=True)
+        unit_b, correlation, rotated = (np.stack([part.to_numpy() for part in column]) for column in columns)
         best = np.abs(correlation).argmax(0)
         unit_b, correlation = (values[best, np.arange(len(best))] for values in (unit_b, correlation))
         none, layer_b = unit_b < 0, np.array(self.others.layers)[best]
@@ -205,12 +199,9 @@ class Matcher:
 
 
 def matcher_bytes(sentences: int, widest: int, rotated: int) -> int:
-    """Estimate the memory in bytes of a process that finds matches.
+    """Estimate the memory in bytes of a process that finds matches, given the sentences of the samples.
 
-    Args:
-        sentences: number of sentences of the samples.
-        widest: number of units of the widest layer of either run.
-        rotated: number of units of the widest layer that is rotated; 0 if none is rotated.
+    `widest` and `rotated` are the units of the widest layer of either run, and of the widest that is rotated, or 0.
 
     >>> [round(matcher_bytes(10_000, 3_072, rotated) / 1e9, 1) for rotated in (0, 3_072)]
     [1.2, 1.4]
@@ -223,18 +214,15 @@ def matcher_bytes(sentences: int, widest: int, rotated: int) -> int:
 
 def universal_rows(matches: pa.Table) -> pa.Table:
     """Return the rows of `compare/universal`: the shares above each threshold by layer, and over all layers."""
-    layer = matches["layer"].to_numpy()
-    excess, rotated = matches["excess"].to_numpy(), matches["rotated"].to_numpy()
-    measures = {"share": excess, "correlated": np.abs(matches["correlation"].to_numpy()), "rotated": rotated}
-    matched = ~np.isnan(measures["correlated"])
+    layer, correlation, rotated, excess = (
+        matches[name].to_numpy() for name in ("layer", "correlation", "rotated", "excess")
+    )
+    measures = {"share": excess, "correlated": np.abs(correlation), "rotated": rotated}
     rows = []
     for number in (*np.unique(layer).tolist(), None):
-        units = matched & (layer == number if number is not None else True)
+        units = ~np.isnan(correlation) & (layer == number if number is not None else True)
+        known = {name: values[units & ~np.isnan(values)] for name, values in measures.items()}
         for threshold in THRESHOLDS:
-            row = {"layer": number, "threshold": threshold, "n": int(units.sum())}
-            for name, values in measures.items():
-                known = values[units]
-                known = known[~np.isnan(known)]
-                row[name] = float((known > threshold).mean()) if len(known) else None
-            rows.append(row)
+            shares = {name: float((values > threshold).mean()) for name, values in known.items() if len(values)}
+            rows.append({"layer": number, "threshold": threshold, "n": int(units.sum()), **shares})
     return schema.table(UNIVERSAL, rows)

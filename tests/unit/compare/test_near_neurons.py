@@ -4,8 +4,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from ops.compare.activation_vectors import unit_vectors
-from ops.compare.near_neurons import NeighbourFinder, nearest_rows
-from ops.compare.shared_winners import WinnerLists
+from ops.compare.near_neurons import NeighbourFinder, WinnerLists, nearest_rows
 from ops.topk.neurons import Neurons
 
 RNG = np.random.default_rng(0)
