@@ -85,12 +85,11 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, heads: tupl
     Raises:
         InputError: no state is finite, or the user named the part and the corpus has no data for it.
     """
-    cost, store = PASSES[SENTENCES] / job.sentences, args.store
     # The time of the draw is that of reading the sentences, which are not known before they are drawn.
+    estimate, store = partial(job.seconds, passes=PASSES[SENTENCES] / job.sentences * at_most), args.store
     drawing = job.shard_step(
-        draw, {"args": args}, name="meaning: draw", holds={}, workers=None, actors=False,
-        estimate=partial(job.seconds, passes=cost * at_most),
-    )  # fmt: skip
+        draw, {"args": args}, name="meaning: draw", holds={}, workers=None, actors=False, estimate=estimate
+    )
     choosing = Step(
         name="meaning: choice", items=[{}], outputs=lambda _: [CHOSEN], worker=choose, here=True,
         args={"args": args, "files": job.partials},
@@ -100,8 +99,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, heads: tupl
     reading = Step(
         name="meaning: sentences", items=blocks_of(chosen["kind"].to_pylist()), worker=BlockReader,
         outputs=file_of(SENTENCES, "results", "block"), args={"args": args}, unit="blocks",
-        work=("sentences", chosen.num_rows), holds=job.placement.holds, workers=job.placement.workers, actors=True,
-        estimate=partial(job.seconds, passes=cost * at_most),
+        work=("sentences", chosen.num_rows), estimate=estimate, **job.placement.spread,
     )  # fmt: skip
     yield [reading]
     if is_named and not chosen.num_rows:
@@ -117,8 +115,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, heads: tupl
         raise InputError("--model: gave no finite state for any sentence; try --dtype float32, or another model")
     document_of = dict(zip(chosen["sent_id"].to_pylist(), chosen["document"].to_pylist(), strict=True))
     alone = [texts[0] for texts in drawn if texts]
-    tokenizer = Tokenizer(facts)
-    words = masked_word_rows(read[MASKED], document_of, alone, tokenizer, facts.vocabulary) if read[MASKED] else []
+    words = masked_word_rows(read[MASKED], document_of, alone, facts) if read[MASKED] else []
     keys, languages, documents = (translations[column].to_pylist() for column in ("key", "language", "document"))
     states = read[TRANSLATION].get("state")
     near = [] if states is None else translation_rows(states, keys, languages, documents, args.seed)
@@ -135,13 +132,12 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, heads: tupl
     left_out = [what for what, is_missing in missing.items() if is_missing]
     for what in left_out:
         job.stage.say(f"skipped: {what}")
-    figures = sentence_figures(rows, words, near)
+    figures = save_figures(store, "meaning/sentences_figures", sentence_figures(rows, words, near), facts.title)
     return {
         "sentences": job.sentences, "pairs": pairs.num_rows, "not_finite": not_finite,
         "without_distant": sum(texts[2] is None for texts in drawn[: pairs.num_rows]),
         "masked_places": len(read[MASKED].get("rank", ())), "translated": translations.num_rows,
-        "scored": chosen.num_rows, "heads": list(heads),
-        "left_out": left_out, "figures": save_figures(store, "meaning/sentences_figures", figures, facts.title),
+        "scored": chosen.num_rows, "heads": list(heads), "left_out": left_out, "figures": figures,
     }  # fmt: skip
 
 

@@ -86,38 +86,12 @@ def lost(states: Arrays, rebuilt: Arrays) -> float | None:
     return float(((states - rebuilt) ** 2).sum()) / variance if variance else None
 
 
-class Autoencoder(nn.Module):
-    """An autoencoder with layers of width, 256, code size, 256 and width units; the hidden layers use tanh.
-
-    With `bits`, the code's units are logistic, with noise added to their input in training (Salakhutdinov and Hinton
-    2009).
-    """
-
-    def __init__(self, width: int, size: int, bits: bool) -> None:
-        super().__init__()
-        self.bits = bits
-        self.encoder = nn.Sequential(nn.Linear(width, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, size))
-        self.decoder = nn.Sequential(nn.Linear(size, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, width))
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the reconstruction of states, `[n, width]`."""
-        code = self.encoder(states)
-        if self.bits:
-            code = torch.sigmoid(code + _NOISE * torch.randn_like(code))
-        return self.decoder(code)  # type: ignore[no-any-return]
-
-    @torch.inference_mode()
-    def code(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the codes of states, `[n, size]`: real numbers, or 0 and 1 if `bits`."""
-        code = self.encoder(states)
-        return (code > 0).float() if self.bits else code  # type: ignore[no-any-return]
-
-
 def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, seed: int) -> dict[str, Codes]:
     """Return the codes of an autoencoder with a linear code and of one with a binary code.
 
-    This function runs on the CPU with the threads of this process. The same states, seed and number of threads give the
-    same codes.
+    The layers have width, 256, code size, 256 and width units; the hidden ones use tanh. The units of a binary code are
+    logistic, with noise added to their input in training (Salakhutdinov and Hinton 2009). This function runs on the CPU
+    with the threads of this process. The same states, seed and number of threads give the same codes.
 
     Args:
         given, asked: the training states, `[n, width]`, and other states to encode, `[m, width]`.
@@ -130,24 +104,32 @@ def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, 
     for kind in (REAL, BITS):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed * 1_000 + size)
-            model = _train(training, size, kind == BITS, epochs)
+            encoder, decoder = _train(training, size, kind == BITS, epochs)
         with torch.inference_mode():
-            code, code_asked = model.code(training), model.code(queries)
-            error = lost(queries.double().numpy(), model.decoder(code_asked).double().numpy())
+            code, code_asked = encoder(training), encoder(queries)
+            if kind == BITS:
+                code, code_asked = (code > 0).float(), (code_asked > 0).float()
+            error = lost(queries.double().numpy(), decoder(code_asked).double().numpy())
         codes[kind] = Codes(code.numpy(), code_asked.numpy(), error)
     return codes
 
 
-def _train(states: torch.Tensor, size: int, bits: bool, epochs: int) -> Autoencoder:
-    model = Autoencoder(states.shape[1], size, bits)
-    descent = torch.optim.Adam(model.parameters(), lr=RATE)
+def _train(states: torch.Tensor, size: int, bits: bool, epochs: int) -> tuple[nn.Sequential, nn.Sequential]:
+    """Return the encoder and the decoder, trained on states `[n, width]`."""
+    width = states.shape[1]
+    encoder = nn.Sequential(nn.Linear(width, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, size))
+    decoder = nn.Sequential(nn.Linear(size, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, width))
+    descent = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=RATE)
     for _ in range(epochs):
         for rows in torch.randperm(len(states)).split(BATCH):
             descent.zero_grad()
-            loss = ((model(states[rows]) - states[rows]) ** 2).mean()
-            loss.backward()  # type: ignore[no-untyped-call]
+            code = encoder(states[rows])
+            if bits:
+                code = torch.sigmoid(code + _NOISE * torch.randn_like(code))
+            loss = ((decoder(code) - states[rows]) ** 2).mean()
+            loss.backward()
             descent.step()
-    return model.eval()
+    return encoder, decoder
 
 
 class Labelled(NamedTuple):

@@ -14,6 +14,7 @@ import torch
 
 from ops.arrays import Arrays, Float32s, Float64s, Int64s
 from ops.meaning.readers import Masked, SentenceReader, own_ids
+from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer, Tokens, mask_tokens
 from ops.sampling import NEXT_SENTENCES, TRANSLATIONS
 from ops.shards import spans
@@ -151,16 +152,18 @@ def read_masked(
 
 
 def masked_word_rows(
-    results: dict[str, Arrays], documents: dict[int, str], texts: list[str], tokenizer: Tokenizer, vocabulary: int
+    results: dict[str, Arrays], documents: dict[int, str], texts: list[str], facts: ModelFacts
 ) -> list[dict[str, Any]]:
     """Return the rows of `meaning/masked_words`; there are none if no token was masked.
 
     Args:
         results, documents: the results of `read_masked` for all sentences, and the document of each sentence by its id.
         texts: the sentences whose tokens are counted for the frequency bands.
-        tokenizer, vocabulary: the model's tokenizer, and number of tokens of the vocabulary.
     """
-    count = np.zeros(max(vocabulary, int(results["token"].max(initial=-1)) + 1), np.int64)
+    tokenizer, count = (
+        Tokenizer(facts),
+        np.zeros(max(facts.vocabulary, int(results["token"].max(initial=-1)) + 1), np.int64),
+    )
     for start, stop in spans(len(texts), _TOGETHER):
         for tokens in tokenizer.encode(texts[start:stop]):
             np.add.at(count, own_ids(tokens), 1)

@@ -83,11 +83,11 @@ def test_masked_places_have_a_rank_and_the_tag_of_their_word(facts: ModelFacts, 
         assert 0 < found_there["probability"] < 1
     assert set(found["sent_id"].tolist()) == {4, 5, 6, 7}
     documents = {4: "a", 5: "b", 6: "b", 7: "c"}
-    rows = masked_word_rows(found, documents, TEXTS, tokenizer, facts.vocabulary)
+    rows = masked_word_rows(found, documents, TEXTS, facts)
     assert {row["property"] for row in rows} == {"all", "tag", "frequency"}
     assert next(row["n"] for row in rows if row["property"] == "all") == len(found["rank"])
     none = {name: values[:0] for name, values in found.items()}
-    assert masked_word_rows(none, documents, TEXTS, tokenizer, facts.vocabulary) == []
+    assert masked_word_rows(none, documents, TEXTS, facts) == []
 
 
 def test_pairs_with_a_state_that_is_not_finite_are_counted_and_left_out() -> None:
