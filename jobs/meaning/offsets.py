@@ -20,11 +20,19 @@ from ops import sampling, schema
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError, counted
 from ops.figures.files import save_figures
-from ops.meaning.analogies import Analogies, AnalogyBootstrap, Judged, judge
 from ops.meaning.counts import WORDS
 from ops.meaning.figures import PAIRS, analogy_figures, known_pairs, offset_figures
+from ops.meaning.offsets import (
+    Analogies,
+    AnalogyBootstrap,
+    Judged,
+    frequent_words,
+    judge,
+    neighbour_rows,
+    space_names,
+    spaces_by_name,
+)
 from ops.meaning.readers import WordReader, WordSums
-from ops.meaning.spaces import frequent_words, neighbour_rows, space_names, spaces_by_name
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.fingerprint import fingerprint

@@ -12,9 +12,9 @@ from jobs.meaning.sentences import follow
 from jobs.run_folder.run import Run
 from jobs.stage.checks import check_corpus, check_pass
 from ops.errors import InputError, visible
-from ops.meaning.analogies import read_analogies
 from ops.meaning.confusion import DEFAULT, read_sets
 from ops.meaning.counts import read_context_words
+from ops.meaning.offsets import read_analogies
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 

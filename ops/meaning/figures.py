@@ -12,12 +12,11 @@ from ops.figures.lines import lines, longer, names_of, rows_where
 from ops.figures.maps import label_points, largest, scatter
 from ops.figures.panels import finish, panels
 from ops.figures.style import COLOURS, INK
-from ops.meaning.analogies import ALL
 from ops.meaning.hashing import AUTOENCODER, BITS, PCA, REAL, SHUFFLED, STATES
+from ops.meaning.offsets import ALL, Space
 from ops.meaning.sentence_tasks import ALL as EVERY_PLACE
 from ops.meaning.sentence_tasks import BANDS, HEAD, OTHER, SAME, TOKENS
 from ops.meaning.sentence_tasks import SHUFFLED as SHUFFLED_PAIRS
-from ops.meaning.spaces import Space
 from ops.meaning.words import fold
 from ops.statistics.principal_plane import principal_plane
 

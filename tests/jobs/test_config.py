@@ -22,8 +22,8 @@ from jobs.stage.main import Job, main
 from jobs.topk.steps import many_winners
 from jobs.train_english.job import JOB as TRAIN_ENGLISH
 from ops.errors import InputError, TerminatedError
-from ops.meaning.analogies import read_analogies
 from ops.meaning.counts import read_context_words
+from ops.meaning.offsets import read_analogies
 from tests.conftest import ROOT
 
 

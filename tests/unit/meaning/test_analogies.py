@@ -5,8 +5,19 @@ import numpy as np
 import pytest
 
 from ops.errors import InputError
-from ops.meaning.analogies import ANSWERS, RULES, Analogies, AnalogyBootstrap, answers, judge, read_analogies
-from ops.meaning.spaces import Space, make_space, nearest, neighbour_rows
+from ops.meaning.offsets import (
+    ANSWERS,
+    RULES,
+    Analogies,
+    AnalogyBootstrap,
+    Space,
+    answers,
+    judge,
+    make_space,
+    nearest,
+    neighbour_rows,
+    read_analogies,
+)
 
 RNG = np.random.default_rng(5)
 Row = dict[str, Any]

@@ -4,7 +4,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ops.meaning.analogies import ALL, ANSWERS, Analogies, AnalogyBootstrap, Judged
+from ops.meaning.offsets import ALL, ANSWERS, Analogies, AnalogyBootstrap, Judged
 from ops.statistics.interval import wilson
 
 SAME = "keep"  # how words are folded

@@ -2,9 +2,8 @@ from typing import Any
 
 import numpy as np
 
-from ops.meaning.analogies import Analogies, AnalogyBootstrap, judge
 from ops.meaning.figures import PAIRS, analogy_figures, known_pairs, offset_figures
-from ops.meaning.spaces import Space
+from ops.meaning.offsets import Analogies, AnalogyBootstrap, Space, judge
 from tests.unit.figure_letters import check_print
 
 RNG = np.random.default_rng(0)

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ops.meaning.offsets import frequent_words, space_names, spaces_by_name
 from ops.meaning.readers import WordSums, embedded
-from ops.meaning.spaces import frequent_words, space_names, spaces_by_name
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
 
