@@ -130,7 +130,6 @@ class WordStateReader:
         """Read the drawn sentences of one group's shards, and return the words' mean states."""
         sums, unscored, read = WordSums(len(self.reader.numbers), self.reader.layers * self.reader.width), [], 0
         drawn = self.draw()
-        drawn = drawn[slice(*np.searchsorted(drawn, item["span"]))]
         for part in item["parts"]:
             ids, texts, n_tokens = read_shard(self.store, part)
             is_drawn = np.isin(ids, drawn)

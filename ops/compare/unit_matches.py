@@ -155,8 +155,8 @@ class Matcher:
 
         Of equal matches in several layers, the first counts.
         """
-        columns = zip(*(table.columns for table in found), strict=True)
-        unit_b, correlation, rotated = (np.stack([part.to_numpy() for part in column]) for column in columns)
+        of_layers = zip(*(table.columns for table in found), strict=True)
+        unit_b, correlation, rotated = (np.stack([part.to_numpy() for part in parts]) for parts in of_layers)
         best = np.abs(correlation).argmax(0)
         unit_b, correlation = (values[best, np.arange(len(best))] for values in (unit_b, correlation))
         none, layer_b = unit_b < 0, np.array(self.others.layers)[best]
