@@ -115,7 +115,7 @@ class DictionaryScorer(Scorer):
 
     def site_states(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
         """Return the pooled states at each dictionary's hook point, `[sentences, width]`."""
-        return self.read_tokens(batch, [self._prepare(batch)[1]] * len(self.encoders))
+        return self.read_tokens(batch, [self.prepare(batch)[1]] * len(self.encoders))
 
     def overflowing(self, batch: Sequence[Tokens]) -> Description | None:
         """Return the first dictionary with activations that are not finite although the states it reads are."""
@@ -147,7 +147,7 @@ class DictionaryScorer(Scorer):
 
         They are None for a dictionary that has no decoder.
         """
-        inputs, pooler, block = self._prepare(batch)
+        inputs, pooler, block = self.prepare(batch)
         points = same_points(self.dictionaries)
         reader = HookPointReader(self.reader.model, self.reader.layers, points)
         with batch_without_padding(block.of_one_length):

@@ -85,7 +85,7 @@ class Scorer:
             last_pool: if given, the last layer's states are also pooled in this way over all tokens of a sentence, and
                 appended to the result.
         """
-        inputs, pooler, block = self._prepare(batch)
+        inputs, pooler, block = self.prepare(batch)
         takes = self._takes(pooler)
         found: list[torch.Tensor] = []
         if last_pool is not None:
@@ -103,7 +103,7 @@ class Scorer:
         """Return what is taken of the states that are read at each layer."""
         return [pooler] * self.reader.layers
 
-    def _prepare(self, batch: Sequence[Tokens]) -> tuple[dict[str, torch.Tensor], Pooler, TokenBlock]:
+    def prepare(self, batch: Sequence[Tokens]) -> tuple[dict[str, torch.Tensor], Pooler, TokenBlock]:
         """Return the model's inputs for a batch, the pooler over the tokens that count, and the batch as a block."""
         block = TokenBlock.of(batch)
         ids, real, added = pad(block, self.pad_id, self.device)
@@ -118,7 +118,7 @@ class Scorer:
     @torch.inference_mode()
     def read_tokens(self, batch: Sequence[Tokens], takes: Sequence[Take]) -> list[torch.Tensor]:
         """Return `takes[i](states)` for each layer i; the states are `[sentences, tokens, units]`."""
-        inputs, _, block = self._prepare(batch)
+        inputs, _, block = self.prepare(batch)
         with batch_without_padding(block.of_one_length):
             return self.reader.read_each(inputs, takes)
 

@@ -56,39 +56,28 @@ def read_tokens(
     pooled = np.zeros(len(winners.sentence))
     for rows in length_batches(n_tokens, budget, equal_lengths):
         batch = [placed[row].tokens for row in rows]
-        n_winners = starts[rows + 1] - starts[rows]
-        row = np.repeat(np.arange(len(rows)), n_winners)
-        own = np.arange(n_winners.sum()) + np.repeat(starts[rows] - np.cumsum(n_winners) + n_winners, n_winners)
+        row = np.repeat(np.arange(len(rows)), starts[rows + 1] - starts[rows])
+        own = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in rows])
         order = np.argsort(winners.layer[own], kind="stable")
         row, own = row[order], own[order]
         places = torch.from_numpy(row), torch.from_numpy(winners.unit[own])
         spans = [slice(*np.searchsorted(winners.layer[own], [layer, layer + 1])) for layer in scorer.layers]
         found = scorer.read_units(batch, [(places[0][span], places[1][span]) for span in spans]).cpu().numpy()
 
-        real = np.arange(found.shape[1]) < n_tokens[rows[row]][:, None]
+        inputs, of_sentences, _ = scorer.prepare(batch)
+        real = inputs["attention_mask"].bool().cpu().numpy()
         place = offsets[own][:, None] + np.arange(found.shape[1])
-        values[place[real]] = found[real]
-        counted = _padded([1 - np.array(t.added, bool) for t in batch], 0, found.shape[1])[row].astype(bool)
-        if scorer.options.special_tokens == "include":
-            counted = real
-        if scorer.leaves_first:
-            counted[:, 0] = False
+        values[place[real[row]]] = found[real[row]]
         # Each winner is pooled as if it were a sentence with one unit, in float64.
-        pooler = Pooler(scorer.options.pool, torch.from_numpy(counted), queued=True)
+        pooler = Pooler(scorer.options.pool, of_sentences.counted.cpu()[row], queued=True)
         pooled[own] = pooler(torch.from_numpy(found).double()[..., None])[:, 0].numpy()
-        word = _padded([words[i] for i in rows], -1, found.shape[1])[row]
-        highest = np.where(word >= 0, found * winners.sign[own][:, None], -np.inf).argmax(1)
-        peak[own] = word[np.arange(len(own)), highest]
+        word = np.full(real.shape, -1, np.int32)
+        word[real] = np.concatenate([words[i] for i in rows])
+        highest = np.where(word[row] >= 0, found * winners.sign[own][:, None], -np.inf).argmax(1)
+        peak[own] = word[row, highest]
     return TokenActivations(offsets, values, peak, np.abs(pooled - winners.activation))
 
 
 def beyond(difference: Float64s, activation: Float32s) -> Bools:
     """Return for which winners the pooled value differs from the given activation by more than `TOLERANCE`."""
     return np.asarray(~(difference <= TOLERANCE * np.maximum(1.0, np.abs(activation))))
-
-
-def _padded(arrays: list[Int32s], fill: int, width: int) -> Int32s:
-    whole = np.full((len(arrays), width), fill, np.int32)
-    for row, array in zip(whole, arrays, strict=True):
-        row[: len(array)] = array
-    return whole

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.arrays import Float32s, Int64s
+from ops.arrays import Float32s, Int64s, places_among
 from ops.schema import concatenate
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
@@ -69,10 +69,9 @@ def place_winners(wanted: pa.Table, sent_ids: Int64s, neurons: Neurons) -> Winne
         RuntimeError: a winner's sentence is not among the ids.
     """
     own = wanted["sent_id"].to_numpy()
-    sentence = np.searchsorted(sent_ids, own)
-    known = np.append(sent_ids, -1)[sentence] == own
-    if not known.all():
-        raise RuntimeError(f"tokens: sentence {own[~known][0]} is to be read and not in sentences/")
+    sentence, is_known = places_among(sent_ids, own)
+    if not is_known.all():
+        raise RuntimeError(f"tokens: sentence {own[~is_known][0]} is to be read and not in sentences/")
     neuron, pole = neuron_and_pole(wanted["set"].to_numpy())
     layer, unit = neurons.layer_and_unit(neuron)
     sign = np.where(pole == POLES.index("top"), 1, -1).astype(np.float32)
