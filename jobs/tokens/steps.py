@@ -27,8 +27,7 @@ from ops.explain.examples import MOST_NEGATIVES
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import expected_selected
 from ops.shards import Shards
-from ops.tokens.partial_file import write_rows
-from ops.tokens.pieces import Piece, measure_piece, pieces, read_piece
+from ops.tokens.pieces import Piece, measure_piece, pieces, read_piece, write_rows
 from ops.tokens.range_tables import range_tables
 from ops.tokens.winners import first_winners
 
@@ -62,11 +61,11 @@ def tokens(config: TokensConfig, run: Run) -> None:
         equal_lengths=scored.counts.get("equal_lengths", True), dictionaries=dictionaries,
         block=block_of(topk), tables=tables,
     )  # fmt: skip
-    most = {"token_activations": min(config.top, scored.k), "negative_tokens": min(MOST_NEGATIVES, scored.sampled)}
-    each = {table: number for table, number in most.items() if table in tables}
-    expected = expected_selected(scored.sentences, [(number, scored.sets) for number in each.values()])
-    rows = {"peaks": scored.sets} | {table: scored.sets * each.get(table, 0) for table in most}
-    counts = {"winners": rows["token_activations"], "negatives": rows["negative_tokens"]}
+    winners, negatives = min(config.top, scored.k), min(MOST_NEGATIVES, scored.sampled)
+    negatives = negatives if "negative_tokens" in tables else 0
+    expected = expected_selected(scored.sentences, [(winners, scored.sets), (negatives, scored.sets)])
+    counts = {"winners": scored.sets * winners, "negatives": scored.sets * negatives}
+    rows = {"peaks": scored.sets, "token_activations": counts["winners"], "negative_tokens": counts["negatives"]}
     notes = [f"about {expected:,} sentences are read token by token"]
     stage.complete(tokens_steps(args, placement, stage, expected), rows, counts, notes)
 

@@ -1,13 +1,11 @@
 """The words and tags at which a neuron's winners peak, compared with peaks at random words of the same sentences."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops import schema
-from ops.arrays import Int32s, Int64s
+from ops.arrays import places_among
 from ops.statistics.association import expected_measures, place_in_group, rank_patterns
 from ops.statistics.design_effect import effects_of_residuals
 from ops.statistics.false_discovery import q_values
@@ -15,9 +13,7 @@ from ops.statistics.poisson_binomial import chance_of_hits
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole
 
 
-def peak_rows(
-    neurons: Neurons, sets: Int64s, words: pa.Array, tags: pa.Array, peak: Int32s, documents: Int64s
-) -> pa.Table:
+def peak_rows(neurons: Neurons, winners: pa.Table) -> pa.Table:
     """Return the rows of `peaks/` of some sets of winners.
 
     A winner has one peak. If every word of its sentence were equally likely to be the peak, the probability of a value
@@ -25,28 +21,24 @@ def peak_rows(
     the winners.
 
     Args:
-        sets: the set of each winner (`ops.topk.neurons.set_number`), ascending, `[winners]`.
-        words, tags: the words and tags of each winner's sentence, list columns `[winners]`; null if it has none.
-        peak: the index of the word at which each winner peaks, or -1 for none, `[winners]`.
-        documents: a code for the document of each winner's sentence, `[winners]`.
+        winners: a row for each winner, sorted by `set` (`ops.topk.neurons.set_number`). `words` and `tags` are those of
+            its sentence, null if it has none; `document` is a code for its document; `peak` is the index of the word at
+            which the winner peaks, or -1 for none.
     """
-    found = [
-        _rows("peak_tag", neurons, sets, tags, peak, documents),
-        _rows("peak_word", neurons, sets, words, peak, documents),
-    ]
+    found = [_rows("peak_tag", neurons, winners, "tags"), _rows("peak_word", neurons, winners, "words")]
     return schema.table("peaks", pa.concat_tables(found))
 
 
-def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int32s, documents: Int64s) -> pa.Table:
-    lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
-    has = (peak >= 0) & pc.is_valid(lists).to_numpy(zero_copy_only=False)
-    kept, own, peak, documents = lists.filter(pa.array(has)), sets[has], peak[has], documents[has]
-    values = kept.flatten().dictionary_encode()
+def _rows(name: str, neurons: Neurons, winners: pa.Table, column: str) -> pa.Table:
+    kept = winners.filter(pc.and_(pc.greater_equal(winners["peak"], 0), pc.is_valid(winners[column])))
+    own, peak, documents = (kept[key].to_numpy() for key in ("set", "peak", "document"))
+    lists = kept[column].combine_chunks()
+    values = lists.flatten().dictionary_encode()
     codes = values.indices.to_numpy().astype(np.int64)
     names = values.dictionary
     alphabetical = np.argsort(np.argsort(np.array(names.to_pylist(), object), kind="stable"))
-    lengths = kept.value_lengths().to_numpy().astype(np.int64)
-    starts = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
+    lengths = lists.value_lengths().to_numpy().astype(np.int64)
+    starts = np.cumsum(lengths) - lengths
     span = max(len(names), 1)
     at_peak = codes[starts + peak]
     # A set of winners and a value are encoded as one integer: the set's number times the number of values, plus the
@@ -55,9 +47,8 @@ def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int3
     # Each value of each winner's sentence, and its share of the sentence's words: the probability that it is the peak.
     pairs, in_sentence = np.unique(np.repeat(np.arange(len(own)), lengths) * span + codes, return_counts=True)
     winner, value = pairs // span, pairs % span
-    key = np.searchsorted(keys, own[winner] * span + value)
-    listed = np.append(keys, -1)[key] == own[winner] * span + value
-    winner, value, key, chance = winner[listed], value[listed], key[listed], (in_sentence / lengths[winner])[listed]
+    key, is_listed = places_among(keys, own[winner] * span + value)
+    winner, value, chance = winner[is_listed], value[is_listed], (in_sentence / lengths[winner])[is_listed]
     order = np.lexsort((documents[winner], key))
     winner, value, key, chance = winner[order], value[order], key[order], chance[order]
     expected = np.bincount(key, chance, minlength=len(keys))
@@ -73,7 +64,7 @@ def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int3
     order = rank_patterns(found.g2, counts, alphabetical[keys % span], which)
     neuron, pole = neuron_and_pole(which[order])
     layer, unit = neurons.layer_and_unit(neuron)
-    columns: dict[str, Any] = {
+    columns = {
         "layer": layer,
         "unit": unit,
         "pole": pa.array(np.array(POLES, object)[pole], pa.string()),

@@ -1,4 +1,4 @@
-"""Pieces of shards, which are small enough that even a few shards keep all workers busy, and the result of a piece."""
+"""Pieces of shards, which are small enough that even a few shards keep all workers busy, and their partial files."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -6,22 +6,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from ops.arrays import Int32s
 from ops.model.activations import Scorer
 from ops.model.tokenizer import PlacedTokens, Tokenizer
+from ops.sentences.codes import document_codes
 from ops.sentences.word_spans import word_spans, words_of_tokens
 from ops.shards import Ids, Shards
 from ops.storage.range_file import read_between
 from ops.storage.store import Store
-from ops.storage.tables import part_name
-from ops.tokens.partial_file import piece_rows
-from ops.tokens.read_tokens import beyond, read_tokens
-from ops.tokens.winners import place_winners
+from ops.storage.tables import COMPRESSION, part_name
+from ops.tokens.read_tokens import TokenActivations, beyond, read_tokens
+from ops.tokens.winners import Winners, place_winners
 from ops.topk.neurons import Neurons
 
 PER_PIECE = 512  # maximum number of sentences in a piece
 COLUMNS = ["sent_id", "text", "dataset", "doc_id", "words", "tags"]
+GROUP_ROWS = 4_096
 
 
 def pieces(ids: Ids, shards: Shards) -> list[dict[str, int]]:
@@ -95,4 +97,33 @@ def measure_piece(
         "activations_differ": int(beyond(found.difference, winners.activation).sum()),
         "largest_difference": float(found.difference.max()),
     }
-    return piece_rows(piece.wanted, winners, piece.placed, piece.sentences, found), notes
+    return piece_rows(piece, winners, found), notes
+
+
+def piece_rows(piece: Piece, winners: Winners, found: TokenActivations) -> pa.Table:
+    """Return a piece's winners and hard negatives token by token, sorted by set, winners first, and rank."""
+    spans = [[span or (None, None) for span in own.spans] for own in piece.placed]
+    by_sentence = {
+        "tokens": pa.array([own.strings for own in piece.placed], pa.list_(pa.string())),
+        "starts": pa.array([[start for start, _ in own] for own in spans], pa.list_(pa.int32())),
+        "ends": pa.array([[end for _, end in own] for own in spans], pa.list_(pa.int32())),
+        "words": piece.sentences["words"],
+        "tags": piece.sentences["tags"],
+        "document": document_codes(piece.sentences["dataset"], piece.sentences["doc_id"]),
+    }
+    order = pc.sort_indices(piece.wanted, [(name, "ascending") for name in ("set", "is_negative", "rank")])
+    activations = pa.ListArray.from_arrays(found.offsets.astype(np.int32), pa.array(found.values))
+    sentence = pa.array(winners.sentence).take(order)
+    return pa.table(
+        {
+            **{name: piece.wanted[name].take(order) for name in ("set", "is_negative", "rank", "sent_id")},
+            "activations": activations.take(order),
+            "peak": pa.array(found.peak).take(order),
+            **{name: column.take(sentence) for name, column in by_sentence.items()},
+        }
+    )
+
+
+def write_rows(rows: pa.Table, path: str) -> None:
+    """Write a piece's rows and their schema's metadata, so that they can be read by ranges of sets."""
+    pq.write_table(rows, path, row_group_size=GROUP_ROWS, compression=COMPRESSION, write_page_checksum=True)

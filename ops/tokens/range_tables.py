@@ -13,37 +13,27 @@ from ops.storage.store import Store
 from ops.tokens.peaks import peak_rows
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
 
-TABLES = ("peaks", "token_activations")
-
 
 def range_tables(
-    store: Store, names: Iterable[str], neurons: Neurons, first: int, stop: int, wanted: Sequence[str] = TABLES
+    store: Store, names: Iterable[str], neurons: Neurons, first: int, stop: int, wanted: Sequence[str]
 ) -> dict[str, Iterator[pa.Table]]:
     """Return the row groups of each table; no neuron is split between two row groups.
 
     Args:
         names: the paths of the files of all pieces, at least one.
         first, stop: the range of neurons, from index `first` to `stop` - 1.
-        wanted: the names of the tables; only `negative_tokens` is of hard negatives.
+        wanted: the names of the tables, of which only `negative_tokens` is of hard negatives.
     """
     sets = set_number(first, 0), set_number(stop - 1, len(POLES) - 1)
-    found = read_each_between(store, names, "set", *sets)
-    rows = pa.concat_tables(found).sort_by([("set", "ascending"), ("rank", "ascending")]).combine_chunks()
-    winners = rows.filter(pc.invert(rows["is_negative"]))
-
-    def of(table: str) -> pa.Table:
-        if table == "token_activations":
-            return token_rows(winners, neurons)
-        if table == "negative_tokens":
-            return token_rows(rows.filter(rows["is_negative"]), neurons, table)
-        own, peak, documents = (winners[name].to_numpy() for name in ("set", "peak", "document"))
-        return peak_rows(neurons, own, winners["words"], winners["tags"], peak, documents)
-
-    tables = {table: of(table) for table in wanted}
-    return {
-        name: row_groups(table, neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy()), group_rows(name))
-        for name, table in tables.items()
-    }
+    pieces = read_each_between(store, names, "set", *sets)
+    rows = pa.concat_tables(pieces).sort_by([("set", "ascending"), ("rank", "ascending")]).combine_chunks()
+    found = {}
+    for name in wanted:
+        own = rows.filter(pc.equal(rows["is_negative"], name == "negative_tokens"))
+        table = peak_rows(neurons, own) if name == "peaks" else token_rows(own, neurons, name)
+        numbers = neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
+        found[name] = row_groups(table, numbers, group_rows(name))
+    return found
 
 
 def token_rows(rows: pa.Table, neurons: Neurons, table: str = "token_activations") -> pa.Table:

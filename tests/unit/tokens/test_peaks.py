@@ -50,7 +50,8 @@ def test_it_is_what_counting_gives(found: list[tuple[int, list[str], int, bool, 
     words = pa.array([s[1] for s in found], pa.list_(pa.string()))
     tags = pa.array([[w.upper() for w in s[1]] if s[3] else None for s in found], pa.list_(pa.string()))
     documents = np.array([s[4] for s in found], np.int64) * 2**60
-    table = peak_rows(NEURONS, sets, words, tags, peak, documents)
+    winners = {"set": sets, "words": words, "tags": tags, "peak": peak, "document": documents}
+    table = peak_rows(NEURONS, pa.table(winners))
     assert table.schema.equals(schema("peaks"))
     rows = table.to_pylist()
     expected, families = {}, {}
@@ -104,9 +105,8 @@ def test_peaks_at_any_word_alike_show_something_at_the_stated_rate() -> None:
             peak.append(random.integers(len(words)))
             documents.append(number * 20 + document)
             own.append(number)
-    table = peak_rows(
-        Neurons((sets,)), np.array(own), pa.array(lists), pa.nulls(len(lists), pa.list_(pa.string())),
-        np.array(peak, np.int32), np.array(documents),
-    )  # fmt: skip
+    tags = pa.nulls(len(lists), pa.list_(pa.string()))
+    winners = {"set": own, "words": lists, "tags": tags, "peak": peak, "document": documents}
+    table = peak_rows(Neurons((sets,)), pa.table(winners))
     low = {(r["unit"], r["pole"]) for r in table.to_pylist() if r["q_value"] < 0.05}
     assert len(low) / sets <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / sets)

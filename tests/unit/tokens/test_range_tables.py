@@ -14,9 +14,8 @@ from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import write_part
-from ops.tokens.partial_file import write_rows
-from ops.tokens.pieces import measure_piece, read_piece
-from ops.tokens.range_tables import TABLES, range_tables
+from ops.tokens.pieces import measure_piece, read_piece, write_rows
+from ops.tokens.range_tables import range_tables
 from ops.tokens.winners import SCHEMA
 from ops.topk.neurons import Neurons
 
@@ -28,6 +27,7 @@ TEXTS = [
     "It only looks like a winner.",
 ]
 WINNING, NEGATIVE = (0, 1, 3), 4
+TABLES = ("peaks", "token_activations", "negative_tokens")
 
 
 def test_pieces_become_the_tables_of_a_range(tmp_path: Path, make_model: Callable[..., Path], small_bert: Any) -> None:
@@ -55,8 +55,8 @@ def test_pieces_become_the_tables_of_a_range(tmp_path: Path, make_model: Callabl
     assert (read["all"]["winners"], read["all"]["negatives"], read["all"]["activations_differ"]) == (12, 4, len(rows))
 
     for first, stop, sets in ((0, 12, 2), (0, 24, 4)):
-        whole = range_tables(store, ["all"], neurons, first, stop, (*TABLES, "negative_tokens"))
-        apart = range_tables(store, ["first", "rest"], neurons, first, stop, (*TABLES, "negative_tokens"))
+        whole = range_tables(store, ["all"], neurons, first, stop, TABLES)
+        apart = range_tables(store, ["first", "rest"], neurons, first, stop, TABLES)
         found = {}
         for name, groups in apart.items():
             table, other = pa.concat_tables(groups), pa.concat_tables(whole[name])

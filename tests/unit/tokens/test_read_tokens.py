@@ -14,7 +14,7 @@ from ops.model.load import ModelFacts, read_facts
 from ops.model.pooling import POOLS
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.sentences.word_spans import word_spans, words_of_tokens
-from ops.tokens.partial_file import piece_rows
+from ops.tokens.pieces import Piece, piece_rows
 from ops.tokens.range_tables import token_rows
 from ops.tokens.read_tokens import beyond, read_tokens
 from ops.tokens.winners import SCHEMA, Winners, place_winners
@@ -93,7 +93,7 @@ def test_the_rows_are_the_winners_by_neuron(facts: ModelFacts, placed: list[Plac
     found = read_tokens(scorer, winners, placed, words, 100)
     of = {"dataset": ["d"] * len(TEXTS), "doc_id": [f"{i // 2}" for i in range(len(TEXTS))]}
     sentences = pa.table({**of, "words": own, "tags": [None, ["DT", "NN"], None, None]})
-    rows = piece_rows(wanted, winners, placed, sentences, found)
+    rows = piece_rows(Piece(wanted, sentences, placed, words), winners, found)
     keys = list(zip(*(rows[name].to_pylist() for name in ("set", "is_negative", "rank")), strict=True))
     assert keys == sorted(keys)
     by_key = {(w["set"], w["sent_id"]): i for i, w in enumerate(wanted.to_pylist())}
