@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,7 @@ from ops.model.tokenizer import Tokenizer
 from ops.sources.pieces import extent_of, piece_extent, read_piece
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.source import Piece
+from ops.sources.source_format import Rows
 from ops.storage.side_by_side import side_by_side
 
 MOST_PIECES = 6
@@ -58,7 +59,6 @@ def sample_source(
     seconds: float,
     text_column: str = "text",
     on_error: OnError = "fail",
-    most_rows: int = MOST_ROWS,
 ) -> SourceSample:
     """Read the beginnings of some pieces, spread over the source.
 
@@ -70,10 +70,10 @@ def sample_source(
     extents = list(side_by_side(piece_extent, pieces))
     seen = 0.0
     for number in chosen:
-        begun = _Beginning(pieces[number], seconds / len(chosen), text_column, on_error, most_rows)
+        rows, read = iter(read_piece(pieces[number], text_column, on_error)), list[Row | Broken]()
         sentence_filter = SentenceFilter(tokenizer, splitter)
         started = time.perf_counter()
-        for block in sentence_filter.blocks(iter(begun)):
+        for block in sentence_filter.blocks(_first_rows(rows, started + seconds / len(chosen), read)):
             check_keys(sentence_filter.keys, pieces[number].file)
             sample.sentences += block.sentences.num_rows
             sample.rejects += block.rejects.num_rows
@@ -81,31 +81,21 @@ def sample_source(
             sample.hashes.update(row.tobytes() for row in block.hashes)
             sample.tables.append(block.sentences)
         sample.seconds += time.perf_counter() - started
-        sample.rows += len(begun.rows)
+        sample.rows += len(read)
         sample.keys |= sentence_filter.keys
-        seen += (extents[number] or 0.0) if begun.ended else extent_of(pieces[number], begun.rows)
+        seen += (extents[number] or 0.0) if next(rows, None) is None else extent_of(pieces[number], read)
     whole = sum(extent or 0.0 for extent in extents)
     sample.share = None if None in extents else min(seen / whole, 1.0) if whole else 1.0
     return sample
 
 
-class _Beginning:
-    """The first rows of a piece, which are stored and passed on until the time is up or there are enough rows."""
-
-    def __init__(self, piece: Piece, seconds: float, text_column: str, on_error: OnError, most_rows: int) -> None:
-        self.piece, self.seconds, self.options = piece, seconds, (text_column, on_error)
-        self.most_rows = most_rows
-        self.rows: list[Row | Broken] = []
-        self.ended = False
-
-    def __iter__(self) -> Iterator[Row | Broken]:
-        until = time.perf_counter() + self.seconds
-        for row in read_piece(self.piece, *self.options):
-            self.rows.append(row)
-            yield row
-            if len(self.rows) >= self.most_rows or time.perf_counter() > until:
-                return
-        self.ended = True
+def _first_rows(rows: Rows, until: float, read: list[Row | Broken]) -> Rows:
+    """Yield rows until the time is up or there are enough, and append them to `read`."""
+    for row in rows:
+        read.append(row)
+        yield row
+        if len(read) >= MOST_ROWS or time.perf_counter() > until:
+            return
 
 
 def check_samples(specs: Sequence[str], samples: Sequence[SourceSample]) -> None:

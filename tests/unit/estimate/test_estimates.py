@@ -103,9 +103,10 @@ def test_a_small_source_is_read_whole(tmp_path: Path) -> None:
     assert sum(table.num_rows for table in sample.tables) == 200
 
 
-def test_the_beginnings_of_some_pieces_stand_for_the_source(tmp_path: Path) -> None:
+def test_the_beginnings_of_some_pieces_stand_for_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_sample, "MOST_ROWS", 60)
     source = parse_source(lines(tmp_path, [f"{i}.jsonl" for i in range(9)], 400))
-    sample = sample_source(pieces(source), TOKENIZER, None, 100.0, most_rows=60)
+    sample = sample_source(pieces(source), TOKENIZER, None, 100.0)
     assert sample.rows == 60 * source_sample.MOST_PIECES
     assert sample.sentences / (sample.share or 1.0) == pytest.approx(3_600, rel=0.05)
     assert not sample.whole
