@@ -59,7 +59,13 @@ EPOCHS, LABELS = whole_table("finetune/epochs"), whole_table("finetune/labels")
 def finetune(config: FinetuneConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, after `ingest` if sources are named; print the accuracy."""
     facts, tokenizer = check_pass(config, run)
-    check(config, facts)
+    if not config.label:
+        raise InputError("--label is missing: name the column of the sources that holds a document's label")
+    if config.max_tokens is not None and config.max_tokens > facts.position_limit:
+        raise InputError(
+            f"--max-tokens {config.max_tokens}: {config.model} takes {facts.position_limit} tokens at most; "
+            "give a smaller number"
+        )
     ingest_where_named(config, run, {"--label": config.label})
     require_corpus(config, tokenizer, run)
     labels, left_out = choose(config, run)
@@ -76,31 +82,19 @@ def finetune(config: FinetuneConfig, run: Run) -> None:
     args = TrainingArgs(store=stage.store, facts=facts, labels=labels, config=config, device=device)
     rows = {SIDES[TRAIN].table: args.expected, SIDES[TEST].table: len(args.labels) - args.expected}
     rows |= {EPOCHS.table: config.epochs, LABELS.table: len(args.names)}
-    notes = ["split the labelled documents of the corpus in two, and train on them"]
-    if args.labels:
-        notes = [
-            f"split about {counted(len(args.labels), 'document')} of {counted(len(args.names), 'label')} in two",
-            f"train for {counted(config.epochs, 'epoch')} of about {counted(args.expected, 'document')}; "
-            "the new model, as large as --model, is not counted below",
-        ]
-    steps = finetune_steps(stage, args, left_out)
-    counts = stage.complete(steps, rows, {"train": args.expected}, notes)
+    notes = [
+        f"split about {counted(len(args.labels), 'document')} of {counted(len(args.names), 'label')} in two",
+        f"train for {counted(config.epochs, 'epoch')} of about {counted(args.expected, 'document')}; "
+        "the new model, as large as --model, is not counted below",
+    ]
+    if not args.labels:
+        notes = ["split the labelled documents of the corpus in two, and train on them"]
+    counts = stage.complete(finetune_steps(stage, args, left_out), rows, {"train": args.expected}, notes)
     if counts is not None:
         print(
             f"finetune: {counts['test']:,} test documents, accuracy {counts['test_accuracy']:.3f}, "
             f"of the most frequent label {counts['majority_accuracy']:.3f}",
             flush=True,
-        )
-
-
-def check(config: FinetuneConfig, facts: ModelFacts) -> None:
-    """Reject a missing column of labels, and a --max-tokens beyond the model's limit."""
-    if not config.label:
-        raise InputError("--label is missing: name the column of the sources that holds a document's label")
-    if config.max_tokens is not None and config.max_tokens > facts.position_limit:
-        raise InputError(
-            f"--max-tokens {config.max_tokens}: {config.model} takes {facts.position_limit} tokens at most; "
-            "give a smaller number"
         )
 
 
@@ -112,11 +106,10 @@ def choose(config: FinetuneConfig, run: RunReader) -> tuple[dict[Key, str], dict
     """
     if run.is_expected("ingest"):
         return {}, {}
-    labelled = read_labelled(run.store, config.label)
-    labels, left_out = choose_documents(
-        labelled, config.label, config.drop_label, config.min_documents, config.documents, config.split_seed
-    )
-    return labels, {**left_out, "sentences without a label": labelled.without}
+    return choose_documents(
+        read_labelled(run.store, config.label), config.label, config.drop_label, config.min_documents,
+        config.documents, config.split_seed,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +138,8 @@ class TrainingArgs:
 
     def tokenizer(self) -> Tokenizer:
         """Return the model's tokenizer, which truncates documents at the maximum number of tokens."""
-        limit = self.facts.position_limit
-        return Tokenizer(replace(self.facts, position_limit=min(self.config.max_tokens or limit, limit)))
+        limit = self.config.max_tokens or self.facts.position_limit
+        return Tokenizer(replace(self.facts, position_limit=limit))
 
     def training(self, tokenizer: Tokenizer, train: list[Example], test: list[Example]) -> ClassifierTraining:
         """Return a training that has not begun."""
@@ -213,10 +206,8 @@ def split(item: Item, args: TrainingArgs) -> Made:
     shuffle_seed = config.seed if config.shuffle_labels else None
     texts = join_sentences(sentences)
     documents, placed = split_documents(texts, args.labels, config.test_share, config.split_seed, shuffle_seed)
-    made: dict[Output, pa.Table] = {DOCUMENTS: documents}
-    for side, output in SIDES.items():
-        made[output] = side_rows(sentences, args.labels, placed, side)
-    return made
+    tables = {output: side_rows(sentences, args.labels, placed, side) for side, output in SIDES.items()}
+    return tables | {DOCUMENTS: documents}
 
 
 def losses_file(stop: int) -> Output:

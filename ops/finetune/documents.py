@@ -1,8 +1,8 @@
 """Construction of documents with one label each from a corpus's sentences, without duplicates, and their split."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,8 @@ _SHOWN = 5  # maximum number of labels in a message
 Key = tuple[str, str]  # dataset and doc_id
 
 
-@dataclass
-class LabelledDocuments:
-    """Documents with their labels, in the order of their first sentences, collected from blocks of sentences.
+class LabelledDocuments(NamedTuple):
+    """Documents with their labels, in the order of their first sentences.
 
     Attributes:
         labels: each document's label; None if its sentences have several.
@@ -29,28 +28,33 @@ class LabelledDocuments:
         several: the first document found to have several labels, with two of them, as text.
     """
 
-    labels: dict[Key, str | None] = field(default_factory=dict)
-    without: int = 0
-    several: str = ""
-
-    def add(self, datasets: Sequence[str], doc_ids: Sequence[str], labels: Sequence[str | None]) -> None:
-        """Add some sentences, given their datasets, documents and labels, `[sentences]` each."""
-        for dataset, doc_id, label in zip(datasets, doc_ids, labels, strict=True):
-            key = (dataset, doc_id)
-            if label is None or not label.strip():
-                self.without += 1
-            elif (before := self.labels.setdefault(key, label)) != label:
-                self.several = self.several or f"{doc_id} ({before}, {label})"
-                self.labels[key] = None
+    labels: dict[Key, str | None]
+    without: int
+    several: str
 
 
 def read_labelled(store: Store, column: str) -> LabelledDocuments:
     """Return the documents of corpus/ with their labels, which are read from a column of the metadata."""
-    found = LabelledDocuments()
-    for table in read_parts(store, "corpus", ["dataset", "doc_id", "meta"]):
-        labels = table["meta"].combine_chunks().field(column)
-        found.add(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), labels.to_pylist())
-    return found
+
+    def sentences() -> Iterator[tuple[Key, str | None]]:
+        for table in read_parts(store, "corpus", ["dataset", "doc_id", "meta"]):
+            labels = table["meta"].combine_chunks().field(column)
+            yield from zip(_keys(table), labels.to_pylist(), strict=True)
+
+    return collect_labels(sentences())
+
+
+def collect_labels(sentences: Iterable[tuple[Key, str | None]]) -> LabelledDocuments:
+    """Return the labelled documents, given the document and the label of each sentence."""
+    labels: dict[Key, str | None] = {}
+    without, several = 0, ""
+    for key, label in sentences:
+        if label is None or not label.strip():
+            without += 1
+        elif (before := labels.setdefault(key, label)) != label:
+            several = several or f"{key[1]} ({before}, {label})"
+            labels[key] = None
+    return LabelledDocuments(labels, without, several)
 
 
 def choose_documents(
@@ -64,8 +68,8 @@ def choose_documents(
         least: minimum number of documents for a label.
 
     Returns:
-        The label of each document, in the order of the documents' first sentences, and the number of excluded
-        documents for each reason.
+        The label of each document, in the order of the documents' first sentences, and the number of documents, or
+        sentences, that are left out for each reason.
 
     Raises:
         InputError: no document has a label, a dropped label does not occur, or fewer than two labels remain.
@@ -86,33 +90,26 @@ def choose_documents(
     usable = [(key, label) for key, label in found.labels.items() if label is not None and label not in dropped]
     sample = draw(len(usable), len(usable) if most is None else most, seed, TRAINING_DOCUMENTS)
     chosen = [usable[i] for i in sample]
-    counts = Counter(label for _, label in chosen)
-    enough = {label for label, n in counts.items() if n >= least}
-    dropped_documents = len(found.labels) - several - len(usable)
+    enough = {label for label, n in Counter(label for _, label in chosen).items() if n >= least}
+    kept = {key: label for key, label in chosen if label in enough}
+    left_out = {
+        "several labels": several,
+        "label dropped": len(found.labels) - several - len(usable),
+        "not sampled": len(usable) - len(chosen),
+        "label too rare": len(chosen) - len(kept),
+        "sentences without a label": found.without,
+    }
     if len(enough) < 2:
-        reasons = (
-            (several, "document", f"of several labels, such as {found.several}"),
-            (dropped_documents, "document", "of a dropped label"),
-            (found.without, "sentence", "without a value"),
-        )
-        excluded = ", ".join(f"{counted(number, noun)} {why}" for number, noun, why in reasons if number)
         raise InputError(
             f"--label {column}: {counted(len(enough), 'label')} ({_some(enough)}) with at least "
-            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}; "
-            f"{excluded and f'excluded: {excluded}; '}a classifier needs two labels"
+            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}; left out: "
+            f"{', '.join(f'{why} {n:,}' for why, n in left_out.items())}; a classifier needs two labels"
         )
     if len(enough) > MOST_LABELS:
         raise InputError(
             f"--label {column}: has {len(enough):,} values in {counted(len(chosen), 'document')}; "
             f"a classifier of at most {MOST_LABELS:,} is trained; name a column of fewer, or a larger --min-documents"
         )
-    kept = {key: label for key, label in chosen if label in enough}
-    left_out = {
-        "several labels": several,
-        "label dropped": dropped_documents,
-        "not sampled": len(usable) - len(chosen),
-        "label too rare": len(chosen) - len(kept),
-    }
     return kept, left_out
 
 
@@ -129,7 +126,7 @@ def split_sides(labels: Sequence[str], share: float, seed: int) -> list[str]:
         places = np.flatnonzero(own == label)
         for_test = min(max(round(share * len(places)), 1), len(places) - 1)
         sides[rng.permutation(places)[:for_test]] = TEST
-    return [str(side) for side in sides]
+    return list(sides)
 
 
 def read_sentences(store: Store, documents: Container[Key]) -> pa.Table:

@@ -161,8 +161,7 @@ class ClassifierTraining:
 def pack(folder: Path, path: str) -> None:
     """Write the files of a checkpoint's folder into one file."""
     with tarfile.open(path, "w") as tar:
-        for file in sorted(folder.iterdir()):
-            tar.add(file, file.name)
+        tar.add(folder, ".")
 
 
 def unpack(store: Store, name: str, folder: Path) -> Path:

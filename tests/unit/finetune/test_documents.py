@@ -13,6 +13,7 @@ from ops.finetune.documents import (
     TRAIN,
     LabelledDocuments,
     choose_documents,
+    collect_labels,
     join_sentences,
     side_rows,
     split_documents,
@@ -22,11 +23,10 @@ from ops.finetune.documents import (
 
 def gathered(labels: dict[str, list[str | None]]) -> LabelledDocuments:
     """Documents d0, d1, ... whose sentences have these labels, a sentence of each in turn."""
-    found = LabelledDocuments()
-    for place in range(max(map(len, labels.values()))):
-        here = [(doc_id, own[place]) for doc_id, own in labels.items() if place < len(own)]
-        found.add(["set"] * len(here), [doc_id for doc_id, _ in here], [label for _, label in here])
-    return found
+    places = range(max(map(len, labels.values())))
+    return collect_labels(
+        (("set", doc_id), own[place]) for place in places for doc_id, own in labels.items() if place < len(own)
+    )
 
 
 def test_documents_are_chosen_and_what_is_left_out_is_counted() -> None:
@@ -36,8 +36,9 @@ def test_documents_are_chosen_and_what_is_left_out_is_counted() -> None:
     )
     labels, left_out = choose_documents(found, "topic", ("x",), 2, None, 0)
     assert labels == {("set", d): d[0] for d in ("a1", "a2", "b1", "b2")}
-    assert left_out == {"several labels": 1, "label dropped": 2, "not sampled": 0, "label too rare": 1}
-    assert found.without == 2
+    assert left_out == {
+        "several labels": 1, "label dropped": 2, "not sampled": 0, "label too rare": 1, "sentences without a label": 2,
+    }  # fmt: skip
     labels, left_out = choose_documents(gathered({f"{i}": ["ab"[i % 2]] for i in range(100)}), "topic", (), 2, 30, 0)
     assert len(labels) == 30
     assert left_out["not sampled"] == 70
@@ -59,8 +60,8 @@ def test_labels_that_nothing_can_be_learnt_from_are_refused() -> None:
         (
             mixed,
             ("x",),
-            r"--label topic: 0 labels \(none\) .*among 2 documents; excluded: 2 documents of several labels, such as g "
-            r"\(c, b\), 1 document of a dropped label, 1 sentence without a value; a classifier needs two labels",
+            r"--label topic: 0 labels \(none\) .*among 2 documents; left out: several labels 2, label dropped 1, .*, "
+            r"sentences without a label 1; a classifier needs two labels",
         ),
         ({"d": ["a", None, "b"], "e": ["b", "a"]}, (), r"--label topic: all 2 documents .*, such as e \(b, a\)"),
         ({"d": ["a"], "e": ["a"]}, ("b",), "--drop-label b: no document has this value of topic; it has a"),
