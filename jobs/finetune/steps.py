@@ -38,7 +38,7 @@ from ops.finetune.documents import (
     side_rows,
     split_documents,
 )
-from ops.finetune.tables import epoch_row, label_table, majority_accuracy, quality, training_figure
+from ops.finetune.tables import epoch_row, label_table, majority_accuracy, training_figure
 from ops.finetune.training import ClassifierTraining, Example, pack, segments, unpack
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
@@ -184,12 +184,12 @@ def finetune_steps(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -
         (segment,) = table.to_pylist()
         losses += segment["losses"]
         if epoch:
-            last = quality(np.array(segment["scores"], np.float32).reshape(-1, len(args.names)), test)
-            rows.append(epoch_row(epoch, stop, losses, last, majority))
+            scores = np.array(segment["scores"], np.float32).reshape(-1, len(args.names))
+            rows.append(epoch_row(epoch, stop, losses, scores, test, majority))
             losses = []
     epochs = schema.table(EPOCHS.table, rows)
     EPOCHS.commit(stage.store, epochs, stage.fingerprint)
-    LABELS.commit(stage.store, label_table(args.names, train, last), stage.fingerprint)
+    LABELS.commit(stage.store, label_table(args.names, train, scores, test), stage.fingerprint)
     what = "shuffled labels" if args.config.shuffle_labels else args.config.label
     figures, title = {"training": training_figure(epochs)}, f"{args.facts.title}, fine-tuned on {what}"
     return {

@@ -18,7 +18,7 @@ from ops.model.locate import tokenizer_place
 from ops.model.parts import ENCODER
 from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer
-from ops.model.transformers_calls import naming, quiet_transformers
+from ops.model.transformers_calls import naming, quiet_transformers, refusing
 from ops.model.weights import require_finite
 from ops.storage.store import Store
 
@@ -102,15 +102,9 @@ def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
     folder = Path(facts.path)
     if facts.revision or facts.seed is not None or not (folder / WEIGHTS).is_file() or not (folder / NAMES).is_file():
         return None
-    told = json.loads((folder / NAMES).read_text(encoding="utf-8"))
-    tensors = load_file(folder / WEIGHTS)
-    if tensors["weight"].shape != (len(told["labels"]), facts.width):
-        raise InputError(
-            f"--model {facts.name}: {WEIGHTS} holds {tuple(tensors['weight'].shape)} weights, expected "
-            f"{(len(told['labels']), facts.width)}; save the model again with atlas finetune"
-        )
-    linear = nn.Linear(facts.width, len(told["labels"]))
-    linear.load_state_dict(tensors)
-    with naming(facts.name):
+    with naming(facts.name), refusing(f"its {WEIGHTS} cannot be read", "save the model again with atlas finetune"):
+        told = json.loads((folder / NAMES).read_text(encoding="utf-8"))
+        linear = nn.Linear(facts.width, len(told["labels"]))
+        linear.load_state_dict(load_file(folder / WEIGHTS))
         require_finite(linear)
     return linear.eval().requires_grad_(False), list(told["labels"]), "cls" if told["uses_cls"] else "mean"

@@ -1,7 +1,6 @@
 """The evaluation of a classifier: the rows of `finetune/epochs` and `finetune/labels`, and the figure of the epochs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +8,7 @@ from matplotlib.figure import Figure
 from scipy.special import log_softmax
 
 from ops import schema
-from ops.arrays import Float64s, Floats, Int64s
+from ops.arrays import Arrays, Floats, Int64s
 from ops.figures.lines import lines, longer
 
 _LINES = (
@@ -21,53 +20,42 @@ _LINES = (
 )
 
 
-@dataclass(frozen=True)
-class Quality:
-    """The results of a classifier on the test documents.
+def by_label(scores: Floats, labels: Int64s) -> dict[str, Arrays]:
+    """Return the columns of `finetune/labels` about the test documents.
 
-    Attributes:
-        loss: mean cross-entropy, in nats.
-        test, predicted, correct: for each label, the number of documents that have it, for which it is predicted, and
-            for which it is predicted correctly, `[labels]` int64.
+    They are the documents that have a label, for which it is predicted, and for which it is predicted correctly, and
+    the label's F1 score, which is NaN if the label neither occurs nor is predicted.
+
+    Args:
+        scores: the scores of the test documents, `[documents, labels]`.
+        labels: their correct labels, `[documents]`.
     """
-
-    loss: float
-    test: Int64s
-    predicted: Int64s
-    correct: Int64s
-
-    @property
-    def accuracy(self) -> float:
-        """The share of the documents whose label is predicted correctly."""
-        return float(self.correct.sum() / self.test.sum())
-
-    @property
-    def f1(self) -> Float64s:
-        """The F1 score of each label; NaN if the label neither occurs nor is predicted."""
-        with np.errstate(invalid="ignore"):
-            return np.asarray(2 * self.correct / (self.test + self.predicted))
+    best = scores.argmax(1)
+    counts = (np.bincount(of, minlength=scores.shape[1]) for of in (labels, best, labels[best == labels]))
+    test, predicted, correct = counts
+    with np.errstate(invalid="ignore"):
+        f1 = 2 * correct / (test + predicted)
+    return {"test": test, "predicted": predicted, "correct": correct, "f1": f1}
 
 
-def quality(scores: Floats, labels: Int64s) -> Quality:
-    """Return the evaluation of scores, `[documents, labels]`, given the correct labels, `[documents]`."""
-    n_labels = scores.shape[1]
+def epoch_row(
+    epoch: int, steps: int, losses: Sequence[float], scores: Floats, labels: Int64s, majority: float
+) -> dict[str, float]:
+    """Return a row of `finetune/epochs`.
+
+    `losses` are the losses of the epoch's steps, `scores` and `labels` as in `by_label`.
+    """
+    found = by_label(scores, labels)
     likelihood = log_softmax(scores.astype(np.float64), axis=1)
-    predicted = scores.argmax(1)
-    counts = [np.bincount(of, minlength=n_labels) for of in (labels, predicted, labels[predicted == labels])]
-    return Quality(float(-likelihood[np.arange(len(labels)), labels].mean()), *counts)
-
-
-def epoch_row(epoch: int, steps: int, losses: Sequence[float], found: Quality, majority: float) -> dict[str, float]:
-    """Return a row of `finetune/epochs`; `losses` are the losses of the epoch's steps."""
     return {
         "epoch": epoch,
         "steps": steps,
         "loss": float(np.mean(losses)),
-        "test_loss": found.loss,
-        "test_accuracy": found.accuracy,
-        "test_macro_f1": float(np.nanmean(found.f1)),
+        "test_loss": float(-likelihood[np.arange(len(labels)), labels].mean()),
+        "test_accuracy": float(found["correct"].sum() / len(labels)),
+        "test_macro_f1": float(np.nanmean(found["f1"])),
         "majority_accuracy": majority,
-        "n": int(found.test.sum()),
+        "n": len(labels),
     }
 
 
@@ -76,16 +64,9 @@ def majority_accuracy(train: Int64s, test: Int64s) -> float:
     return float((test == np.bincount(train).argmax()).mean())
 
 
-def label_table(names: Sequence[str], train: Int64s, found: Quality) -> pa.Table:
-    """Return `finetune/labels`; `train` contains the labels of the training documents, `[documents]`."""
-    columns = {
-        "label": names,
-        "train": np.bincount(train, minlength=len(names)),
-        "test": found.test,
-        "predicted": found.predicted,
-        "correct": found.correct,
-        "f1": found.f1,
-    }
+def label_table(names: Sequence[str], train: Int64s, scores: Floats, labels: Int64s) -> pa.Table:
+    """Return `finetune/labels`; `train` are the labels of the training documents, the others are as in `by_label`."""
+    columns = {"label": names, "train": np.bincount(train, minlength=len(names)), **by_label(scores, labels)}
     return schema.table("finetune/labels", columns)
 
 

@@ -122,7 +122,7 @@ def test_what_is_saved_is_a_model_with_the_same_tokenizer_and_its_classifier_bes
     other = new_classifier(facts, Tokenizer(facts), 3, 0.5, 0)
     save_classifier(other, facts, ["a", "b", "c"], tmp_path / "other")
     (tmp_path / WEIGHTS).write_bytes((tmp_path / "other" / WEIGHTS).read_bytes())
-    with pytest.raises(InputError, match=r"holds \(3, 12\) weights, expected \(2, 12\)"):
+    with pytest.raises(InputError, match=r"its classifier\.safetensors cannot be read .*; save the model again"):
         load_head(saved)
 
 
