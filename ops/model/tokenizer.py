@@ -74,6 +74,9 @@ class Tokenizer:
 
     Special tokens that are typed in a text, such as `[SEP]`, are text.
 
+    Attributes:
+        fingerprint: the sha256 of the tokenizer's vocabulary, rules and limit; the model's name does not affect it.
+
     Raises:
         InputError: the model's directory contains no tokenizer that can be loaded.
     """
@@ -96,11 +99,15 @@ class Tokenizer:
         self.start_id: int | None = self._own.bos_token_id
         self._own.split_special_tokens = True  # [SEP] that is typed in a text is text
         self._fast = self._own.backend_tokenizer if self._own.is_fast else None
-        if self._fast is not None:
+        if self._fast is None:
+            rules = json.dumps([type(self._own).__name__, sorted(self._own.get_vocab().items())])
+        else:
             self._fast.no_padding()
+            self._fast.no_truncation()
+            rules = self._fast.to_str()
             self._fast.enable_truncation(self.limit)
-            self._pre_tokenizer = self._fast.pre_tokenizer
             self._split_special_tokens()
+        self.fingerprint = hashlib.sha256(f"{self.limit}\n{rules}".encode()).hexdigest()
 
     def _check_vocabulary(self, rows: int) -> None:
         """Refuse a tokenizer that does not belong to the model.
@@ -140,14 +147,13 @@ class Tokenizer:
             for number, content in special.items()
         ):
             typed = "|".join(f"{re.escape(c[0])}(?={re.escape(c[1:])})" for c in special.values())
-            split, own = Split(Regex(typed), "isolated"), self._pre_tokenizer
+            split, own = Split(Regex(typed), "isolated"), fast.pre_tokenizer
             fast.pre_tokenizer = split if own is None else Sequence([own, split])
 
     def encode(self, texts: list[str]) -> list[Tokens]:
         """Return the tokens of each sentence; sentences are tokenized independently."""
         if self._fast is not None:
-            found = self._fast.encode_batch_fast(texts, add_special_tokens=True)
-            return [_tokens(encoding) for encoding in found]
+            return [_tokens(encoding) for encoding in self._fast.encode_batch_fast(texts)]
         return [self._encode_slowly(text) for text in texts]
 
     def encode_with_spans(self, texts: list[str]) -> list[PlacedTokens]:
@@ -156,7 +162,7 @@ class Tokenizer:
             found = map(self._encode_slowly, texts)
             return [PlacedTokens(t, [s or "" for s in self.decode(t.ids)], [None] * len(t.ids)) for t in found]
         placed = []
-        for e in self._fast.encode_batch(texts, add_special_tokens=True):
+        for e in self._fast.encode_batch(texts):
             tokens = _tokens(e)
             spans = [None if added else span for span, added in zip(e.offsets, tokens.added, strict=True)]
             placed.append(PlacedTokens(tokens, e.tokens, spans))
@@ -181,7 +187,7 @@ class Tokenizer:
         If a pair is over the limit, the longer sentence is truncated.
         """
         found = self._own(
-            first, second, truncation="longest_first", max_length=self.limit, padding=False,
+            first, second, truncation="longest_first", max_length=self.limit,
             return_special_tokens_mask=True, return_token_type_ids=True,
         )  # fmt: skip
         columns = (first, second, found["input_ids"], found["special_tokens_mask"], found["token_type_ids"])
@@ -196,7 +202,7 @@ class Tokenizer:
     @property
     def filler_id(self) -> int:
         """The id that fills up a row: that of the padding token, or else of the end or the beginning of a text."""
-        found = (self._own.pad_token_id, self._own.eos_token_id, self._own.bos_token_id)
+        found = (self._own.pad_token_id, self._own.eos_token_id, self.start_id)
         return next((number for number in found if number is not None), 0)
 
     @property
@@ -230,8 +236,7 @@ class Tokenizer:
     @property
     def highest_id(self) -> int:
         """The highest id of the vocabulary."""
-        highest: int = max(self._own.get_vocab().values())
-        return highest
+        return int(max(self._own.get_vocab().values()))
 
     def vocabulary(self) -> list[str]:
         """Return the string of each token id in order; the string is empty for an id without a token."""
@@ -239,20 +244,6 @@ class Tokenizer:
         for token, number in self._own.get_vocab().items():
             strings[number] = token
         return strings
-
-    @property
-    def fingerprint(self) -> str:
-        """The sha256 of the tokenizer's vocabulary, rules and limit; the model's name does not affect it."""
-        if self._fast is not None:
-            splits = self._fast.pre_tokenizer
-            self._fast.no_truncation()
-            self._fast.pre_tokenizer = self._pre_tokenizer
-            rules = self._fast.to_str()
-            self._fast.pre_tokenizer = splits
-            self._fast.enable_truncation(self.limit)
-        else:
-            rules = json.dumps([type(self._own).__name__, sorted(self._own.get_vocab().items())])
-        return hashlib.sha256(f"{self.limit}\n{rules}".encode()).hexdigest()
 
 
 def _tokens(encoding: Any) -> Tokens:
