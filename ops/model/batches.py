@@ -4,8 +4,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
-from typing import overload
+from itertools import chain, pairwise
 
 import numpy as np
 import torch
@@ -44,12 +43,12 @@ class TokenBlock(Sequence[Tokens]):
         """Return a block of these sentences; a block is returned unchanged."""
         if isinstance(sentences, TokenBlock):
             return sentences
-        offsets = np.concatenate([[0], np.cumsum([len(t.ids) for t in sentences], dtype=np.int64)])
+        offsets = np.cumsum([0, *(len(t.ids) for t in sentences)], dtype=np.int64)
         total = int(offsets[-1])
         return cls(
             np.fromiter(chain.from_iterable(t.ids for t in sentences), np.int32, total),
             np.fromiter(chain.from_iterable(t.added for t in sentences), bool, total),
-            offsets.astype(np.int64),
+            offsets,
             np.fromiter((t.cut for t in sentences), np.int32, len(sentences)),
         )
 
@@ -73,15 +72,7 @@ class TokenBlock(Sequence[Tokens]):
     def __len__(self) -> int:
         return len(self.cut)
 
-    @overload
-    def __getitem__(self, sentence: int) -> Tokens: ...
-
-    @overload
-    def __getitem__(self, sentence: slice) -> list[Tokens]: ...
-
-    def __getitem__(self, sentence: int | slice) -> Tokens | list[Tokens]:
-        if isinstance(sentence, slice):
-            return [self[i] for i in range(*sentence.indices(len(self)))]
+    def __getitem__(self, sentence: int) -> Tokens:  # type: ignore[override]  # a slice is no block
         place = range(len(self))[sentence]
         own = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
         return Tokens(self.ids[own].tolist(), self.added[own].astype(int).tolist(), int(self.cut[place]))
@@ -136,23 +127,16 @@ def length_batches(n_tokens: Integers, budget: int, equal_lengths: bool = False)
     """
     order = np.argsort(-n_tokens.astype(np.int64), kind="stable")
     long = np.maximum(n_tokens[order].astype(np.int64), 1)
-    if not equal_lengths:
-        yield from _cheapest(order, long, budget)
+    if equal_lengths:
+        for own in np.split(order, np.flatnonzero(np.diff(long)) + 1) if len(order) else ():
+            most = max(budget // max(int(n_tokens[own[0]]), 1), 1)
+            yield from (own[at : at + most] for at in range(0, len(own), most))
         return
-    for own in np.split(order, np.flatnonzero(np.diff(long)) + 1) if len(order) else ():
-        most = max(budget // max(int(n_tokens[own[0]]), 1), 1)
-        yield from (own[at : at + most] for at in range(0, len(own), most))
-
-
-def _cheapest(order: Int64s, long: Int64s, budget: int) -> list[Int64s]:
-    """Return the rows `order`, whose lengths `long` are descending, divided into the batches with the lowest cost."""
     first = _last_batch_starts(long, budget, max(budget // _BATCHES_PER_BUDGET, 1))
-    stop = len(order)
-    batches = []
-    while stop:
-        batches.append(order[first[stop] : stop])
-        stop = int(first[stop])
-    return batches[::-1]
+    stops = [len(order)]
+    while stops[-1]:
+        stops.append(int(first[stops[-1]]))
+    yield from (order[start:stop] for start, stop in pairwise(reversed(stops)))
 
 
 @compiled

@@ -8,6 +8,7 @@ import torch
 
 from ops.model.load import load_model
 from ops.model.names import ModelFacts
+from ops.model.parts import moved
 from ops.model.quantised import method_of
 from ops.model.tokenizer import Tokenizer
 from ops.model.transformers_calls import ModelError, naming, refusing
@@ -39,14 +40,14 @@ def _try_direction(facts: ModelFacts) -> bool:
     with naming(facts.name):
         with refusing("cannot be run", "give another model"):
             first, texts = trials(facts)
-            moved = largest_move(model, texts, first)
-        if moved < ROUNDING:
+            move = largest_move(model, texts, first)
+        if move < ROUNDING:
             return True
         quantised = method_of(model.config) or getattr(model.config, "quant_mode", False)
-        if moved > (QUANTISED_MOVES if quantised else MOVES):
+        if move > (QUANTISED_MOVES if quantised else MOVES):
             return False
         raise ModelError(
-            f"leaks: another last token moves the state of the first one by {moved:.1g} of its length, which is too "
+            f"leaks: another last token moves the state of the first one by {move:.1g} of its length, which is too "
             "much for a decoder and too little for a model that reads both ways; give another model"
         )
 
@@ -89,14 +90,12 @@ def largest_move(model: Any, texts: list[torch.Tensor], first: int) -> float:
     moves = []
     for text in texts:
         right, *others = (_states(model, ids, first) for ids in text)
-        for other in others:
-            pairs = zip(other, right, strict=True)
-            moves += [(state - before).norm() / before.norm().clamp_min(1e-12) for state, before in pairs]
-    return float(torch.stack(moves).max())
+        moves += [moved(state, before) for other in others for state, before in zip(other, right, strict=True)]
+    return float(np.max(moves))
 
 
 def _states(model: Any, ids: torch.Tensor, token: int) -> list[torch.Tensor]:
-    """Return the state of one token of a text after each layer, `[width]` float64; widths may differ (OPT)."""
+    """Return the state of one token of a text after each layer, `[width]`; widths may differ (OPT)."""
     row = ids[None]
     found = model(input_ids=row, attention_mask=torch.ones_like(row), output_hidden_states=True).hidden_states[1:]
-    return [states[0, token].double() for states in found]
+    return [states[0, token] for states in found]
