@@ -151,7 +151,7 @@ class DictionaryScorer(Scorer):
         points = same_points(self.dictionaries)
         reader = HookPointReader(self.reader.model, self.reader.layers, points)
         with batch_without_padding(block.of_one_length):
-            each = reader.read_each(inputs, [lambda states: states[pooler.counted]] * len(points))
+            each = reader.read(inputs, [lambda states: states[pooler.counted]] * len(points))
         found = dict(zip(points, each, strict=True))
         for encoder, own in zip(self.encoders, sums, strict=True):
             described = encoder.description

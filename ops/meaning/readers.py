@@ -241,7 +241,8 @@ class WordReader(ModelReader):
             mean = torch.zeros(len(word), tokens.shape[1], device=self.scorer.device).index_add_(0, owner, tokens)
             return (mean / each[:, None]).cpu()
 
-        states = torch.cat(self.scorer.reader.read({"input_ids": ids, "attention_mask": real.long()}, take), 1).numpy()
+        reader, inputs = self.scorer.reader, {"input_ids": ids, "attention_mask": real.long()}
+        states = torch.cat(reader.read(inputs, [take] * reader.layers), 1).numpy()
         bad = np.unique(sentence[~np.isfinite(states).all(1)])
         good = ~np.isin(sentence, bad)
         sums.update(word[good], states[good])

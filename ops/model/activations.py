@@ -97,7 +97,7 @@ class Scorer:
 
             takes[-1] = take_last
         with batch_without_padding(block.of_one_length):
-            return [*self.reader.read_each(inputs, takes), *found]
+            return [*self.reader.read(inputs, takes), *found]
 
     def _takes(self, pooler: Pooler) -> list[Take]:
         """Return what is taken of the states that are read at each layer."""
@@ -120,7 +120,7 @@ class Scorer:
         """Return `takes[i](states)` for each layer i; the states are `[sentences, tokens, units]`."""
         inputs, _, block = self.prepare(batch)
         with batch_without_padding(block.of_one_length):
-            return self.reader.read_each(inputs, takes)
+            return self.reader.read(inputs, takes)
 
     def site_states(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
         """Return the pooled states from which units are computed, `[sentences, width]` for each layer."""
@@ -159,10 +159,10 @@ def site_widths(facts: ModelFacts, site: str) -> tuple[int, ...]:
     use_known_padding(model)
     reader = SiteReader(model, facts.layers, site)
     token = torch.ones(1, 1, dtype=torch.int64, device="meta")
-    inputs = {"input_ids": token, "attention_mask": token}
+    inputs, takes = {"input_ids": token, "attention_mask": token}, [lambda states: states] * facts.layers
     try:
         with batch_without_padding(True):
-            return tuple(states.shape[-1] for states in reader.read(inputs, lambda states: states))
+            return tuple(states.shape[-1] for states in reader.read(inputs, takes))
     except InputError:
         raise
     except Exception:

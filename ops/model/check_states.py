@@ -63,7 +63,7 @@ def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
     with naming(scorer.name):
         with refusing("cannot be run", "give another model"):
             own = model(**inputs, output_hidden_states=True).hidden_states[1:]
-            found = SiteReader(model, reader.layers, "hidden").read(inputs, lambda states: states)
+            found = SiteReader(model, reader.layers, "hidden").read(inputs, [lambda states: states] * reader.layers)
         why = "" if len(own) == len(found) else f"{len(own)} layers where {len(found)} are read"
         for layer, (ours, theirs) in enumerate(zip(found, own, strict=False), 1):
             theirs = theirs[:, : real.shape[1]]

@@ -128,7 +128,7 @@ class SiteReader:
         InputError: the place of the site in this architecture is not known.
     """
 
-    def __init__(self, model: nn.Module, layers: int, site: str) -> None:
+    def __init__(self, model: Any, layers: int, site: str) -> None:
         self.model, self.layers, self.site = model, layers, site
         self.layer_modules = find_layers(model, layers)
         if site == "hidden":
@@ -143,15 +143,11 @@ class SiteReader:
                 raise self._unknown(why)
             self._modules.append(module)
 
-    def read(self, inputs: dict[str, torch.Tensor], take: Take) -> list[torch.Tensor]:
-        """Run the model and return `take(states)` for each layer; the states are `[sentences, tokens, units]`.
+    def read(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
+        """Run the model and return `takes[i](states)` for each layer i; the states are `[sentences, tokens, units]`.
 
         Positions that a model adds by padding further itself (Longformer, BigBird) are left out.
         """
-        return self.read_each(inputs, [take] * self.layers)
-
-    def read_each(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
-        """Do the same as `read`, with a separate `take` for each layer."""
         takes = [_of_sentences(take, inputs["input_ids"].shape) for take in takes]
         if self.site == "hidden" and self.layer_modules is None:
             states = self.model(**inputs, output_hidden_states=True).hidden_states
@@ -167,7 +163,8 @@ class SiteReader:
 
     def _unknown(self, why: str) -> ModelError:
         instead = "give another model" if self.site == "hidden" else "use --site hidden"
-        return ModelError(f"--site {self.site}: its place in {_kind(self.model)} is not known ({why}); {instead}")
+        kind = with_article(self.model.config.model_type)
+        return ModelError(f"--site {self.site}: its place in {kind} is not known ({why}); {instead}")
 
 
 class HookPointReader:
@@ -189,14 +186,12 @@ class HookPointReader:
             raise _unreadable(model, self.points[0], "its layers are not in one list")
         self._modules = [module_at(model, found, point) for point in self.points]
 
-    def read_each(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
+    def read(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
         """Run the model and return `takes[i](states)` for each point i; the states are `[sentences, tokens, width]`."""
         hooks = []
         for (module, enters), point, take in zip(self._modules, self.points, takes, strict=True):
-            take = _of_sentences(take, inputs["input_ids"].shape)
-            if point.place == "mlp_normalized":
-                take = _normalised_first(module, take)
-            hooks.append((module, enters, take))
+            norm = module if point.place == "mlp_normalized" else None
+            hooks.append((module, enters, _of_sentences(take, inputs["input_ids"].shape, norm)))
         _, found = _run(self.model, inputs, hooks)
         for i, point in enumerate(self.points):
             if i not in found:
@@ -239,13 +234,16 @@ def _run(
             handle.remove()
 
 
-def _of_sentences(take: Take, shape: torch.Size) -> Take:
+def _of_sentences(take: Take, shape: torch.Size, norm: nn.Module | None = None) -> Take:
     """Return a `take` of states that are first brought to the shape of the inputs, `[sentences, tokens, units]`.
 
-    A model may pad further itself, and some architectures merge sentences and tokens into one axis.
+    A model may pad further itself, and some architectures merge sentences and tokens into one axis. If a norm is given,
+    the states are normalised by it.
     """
 
     def take_own(states: torch.Tensor) -> torch.Tensor:
+        if norm is not None:
+            states = normalised(norm, states)
         if states.dim() == 2:
             states = states.view(*shape, states.shape[-1])
         return take(states[:, : shape[1]] if states.dim() == 3 else states)
@@ -253,13 +251,13 @@ def _of_sentences(take: Take, shape: torch.Size) -> Take:
     return take_own
 
 
-def find_layers(model: nn.Module, layers: int) -> list[nn.Module] | None:
+def find_layers(model: Any, layers: int) -> list[nn.Module] | None:
     """Return the layers, or None if hooks on them would not work.
 
     ALBERT runs one shared layer repeatedly. XLNet puts the token axis before the sentence axis, and SqueezeBERT puts it
     after the unit axis. The lists of XLM and FlauBERT contain parts of layers.
     """
-    return None if _model_type(model) in _WITHOUT_HOOKS else layer_list(model, layers)
+    return None if model.config.model_type in _WITHOUT_HOOKS else layer_list(model, layers)
 
 
 def layer_list(model: nn.Module, layers: int) -> list[nn.Module] | None:
@@ -330,9 +328,8 @@ def norm_before(model: nn.Module, layer: nn.Module, point: HookPoint) -> nn.Modu
         InputError: the module is not known, or does not compute what its kind computes.
     """
     found: Any = next((norm for name in _NORM_BEFORE if (norm := getattr(layer, name, None)) is not None), None)
-    config: Any = model.config
     after_only = hasattr(layer, _NORM_AFTER["mlp_output"]) and not hasattr(layer, _NORM_BEFORE[0])
-    if found is None or after_only or getattr(config, "use_parallel_residual", False):
+    if found is None or after_only or getattr(model.config, "use_parallel_residual", False):
         raise _unreadable(model, point, "a layer has no norm before its feed-forward network")
     if found.weight.device.type != "meta":
         _check_norm(model, found, point)
@@ -365,10 +362,6 @@ def normalised(norm: Any, states: torch.Tensor) -> torch.Tensor:
     return functional.rms_norm(states.float(), shape, eps=eps).to(states.dtype)
 
 
-def _normalised_first(norm: nn.Module, take: Take) -> Take:
-    return lambda states: take(normalised(norm, states))
-
-
 def norm_after(layer: nn.Module, place: Place) -> nn.Module | None:
     """Return the module that normalises `attention` or `mlp_output` before the residual stream; None without one."""
     after: nn.Module | None = getattr(layer, _NORM_AFTER.get(place, ""), None)
@@ -376,13 +369,6 @@ def norm_after(layer: nn.Module, place: Place) -> nn.Module | None:
     return after if hasattr(layer, _NORM_AFTER["mlp_output"]) else None
 
 
-def _model_type(model: nn.Module) -> str:
-    return str(getattr(getattr(model, "config", None), "model_type", type(model).__name__))
-
-
-def _kind(model: nn.Module) -> str:
-    return with_article(_model_type(model))
-
-
-def _unreadable(model: nn.Module, point: HookPoint, why: str) -> ModelError:
-    return ModelError(f"--dictionary: {point} of {_kind(model)} cannot be read ({why}); give another dictionary")
+def _unreadable(model: Any, point: HookPoint, why: str) -> ModelError:
+    kind = with_article(model.config.model_type)
+    return ModelError(f"--dictionary: {point} of {kind} cannot be read ({why}); give another dictionary")

@@ -108,7 +108,7 @@ class VariantReader:
             return (states.flatten(0, 1) if whole else states[batch.real]).float()
 
         with self._placed(batch, own, joined) as placed:
-            layers = self.sites.read(inputs, take)
+            layers = self.sites.read(inputs, [take] * self.sites.layers)
         loss = self._loss(layers[-1], batch) if self.head is not None else None
         return States(layers, loss, placed.joined, placed.measured)
 

@@ -39,7 +39,7 @@ def test_the_stream_before_the_norm_and_its_result_without_weights(kind: str) ->
     reader = HookPointReader(model, 2, [HookPoint(2, "before_mlp"), HookPoint(2, "mlp_normalized")])
     inputs = {"input_ids": IDS, "attention_mask": torch.ones_like(IDS)}
     with torch.no_grad():
-        stream, normalized = reader.read_each(inputs, [lambda states: states] * 2)
+        stream, normalized = reader.read(inputs, [lambda states: states] * 2)
     torch.testing.assert_close(stream, seen["before"])
     bias = getattr(norm, "bias", None)
     weighted = normalized * (norm.weight + added) + (0 if bias is None else bias)

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -42,7 +43,7 @@ def make(config: PreTrainedConfig) -> nn.Module:
 
 @torch.inference_mode()
 def read(model: nn.Module, site: str) -> list[torch.Tensor]:
-    return SiteReader(model, LAYERS, site).read(INPUTS, lambda states: states.clone())
+    return SiteReader(model, LAYERS, site).read(INPUTS, [torch.clone] * LAYERS)
 
 
 @torch.inference_mode()
@@ -125,14 +126,15 @@ def test_no_hook_stays_behind_even_after_a_failure() -> None:
     for site in SITES:
         read(model, site)
         with pytest.raises(ZeroDivisionError):
-            SiteReader(model, LAYERS, site).read(INPUTS, lambda states: states / (1 // 0))
+            SiteReader(model, LAYERS, site).read(INPUTS, [lambda states: states / (1 // 0)] * LAYERS)
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
 @pytest.mark.parametrize("site", ["mlp", "attention"])
 def test_shared_layers_and_unknown_architectures_have_no_such_site(site: str) -> None:
     strange = type("Strange", (nn.Module,), {})()
+    strange.config = SimpleNamespace(model_type="strange")
     strange.blocks = nn.ModuleList(nn.Linear(2, 2) for _ in range(LAYERS))
-    for model, kind in ((make(CONFIGS["albert"]()), "an albert"), (strange, "a Strange")):
+    for model, kind in ((make(CONFIGS["albert"]()), "an albert"), (strange, "a strange")):
         with pytest.raises(InputError, match=f"--site {site}: its place in {kind} is not known .*--site hidden"):
             SiteReader(model, LAYERS, site)
