@@ -116,18 +116,12 @@ def head_projections(model: nn.Module, facts: ModelFacts) -> list[LayerProjectio
     """Return the projections of every layer, from the first to the last.
 
     Raises:
-        InputError: the architecture's attention is not known, or its modules are not in every layer.
+        InputError: the architecture's attention is not known.
     """
     architecture = check_architecture(facts.model_type, facts.name)
     untyped: Any = model
-    layers, heads = layer_list(model, facts.layers) or [], int(untyped.config.num_attention_heads)
-    if not layers:
-        raise InputError(
-            f"--model {facts.name}: 0 query projections were found in {facts.layers} layers; "
-            "give a model as transformers saves it"
-        )
-    found = []
-    for layer in layers:
+    heads, found = int(untyped.config.num_attention_heads), []
+    for layer in layer_list(model, facts.layers) or []:
         modules = tuple(layer.get_submodule(name) for name in architecture.projections)
         weight = torch.cat([matrix_of(module) for module in modules]).float()
         shape = (len(PROJECTIONS), heads, len(weight) // len(PROJECTIONS) // heads)

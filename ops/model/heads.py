@@ -1,7 +1,5 @@
 """A model's own pretraining heads: next-sentence prediction and masked-token prediction."""
 
-from typing import Any
-
 import torch
 
 from ops.model.direction import is_decoder
@@ -26,11 +24,10 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
     from transformers import AutoModelForMaskedLM, AutoModelForNextSentencePrediction
     from transformers.models.auto import modeling_auto as auto
 
-    loader: Any = AutoModelForMaskedLM
-    kinds = auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    if head == NEXT_SENTENCE:
-        loader = AutoModelForNextSentencePrediction
-        kinds = auto.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES
+    loader, kinds = {
+        NEXT_SENTENCE: (AutoModelForNextSentencePrediction, auto.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES),
+        MASKED_WORD: (AutoModelForMaskedLM, auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
+    }[head]
     if facts.seed is not None or facts.part or facts.model_type not in kinds or is_decoder(facts):
         return None
     with naming(facts.name), quiet_transformers():

@@ -49,16 +49,16 @@ class Pooler:
         pool: `mean`, `max`, `cls` or `last`.
         counted: which tokens count, `[sentences, tokens]` bool; the mean of a sentence without such tokens is NaN.
         whole: whether all tokens count. If it is None, this is read from the device, which waits for the device.
-        queued: whether pooling runs in the device's queue; None means on every device except a CPU.
+        queued: whether torch pools in the device's queue; otherwise a compiled function pools on the CPU.
     """
 
-    def __init__(self, pool: str, counted: torch.Tensor, whole: bool | None = None, queued: bool | None = None) -> None:
+    def __init__(self, pool: str, counted: torch.Tensor, whole: bool | None = None, queued: bool = False) -> None:
         import torch
 
         self.pool = pool
         self.counted = counted
         self.whole = bool(counted.all()) if whole is None else whole
-        self.queued = counted.device.type != "cpu" if queued is None else queued
+        self.queued = queued
         self.tokens = counted.sum(1, keepdim=True).float()
         place = torch.arange(counted.shape[1], device=counted.device)
         self.last = torch.where(counted, place, -1).amax(1)

@@ -40,8 +40,6 @@ def test_other_architectures_are_refused_by_name() -> None:
     model = AutoModel.from_config(AlbertConfig(vocab_size=20, hidden_size=16, embedding_size=16, num_attention_heads=2))
     with pytest.raises(InputError, match=r"--model m: is an albert, .*; give one of bert, .*gpt2"):
         head_projections(model, facts("albert"))
-    with pytest.raises(InputError, match="0 query projections were found in 3 layers"):
-        head_projections(model, facts("bert"))
 
 
 def test_a_factorised_or_broken_table_is_refused() -> None:
