@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from ops.errors import InputError
 from ops.model.attention import batch_without_padding, use_known_padding
 from ops.model.batches import TokenBlock, pad
-from ops.model.load import ModelFacts, load_model, load_without_weights
+from ops.model.load import ModelFacts, load_model, skeleton
 from ops.model.numerics import set_numerics
 from ops.model.pooling import Pooler
 from ops.model.sites import SiteReader, Take
@@ -153,7 +153,8 @@ def site_widths(facts: ModelFacts, site: str) -> tuple[int, ...]:
     Raises:
         InputError: the model cannot be built or run, or the site is not known for its architecture.
     """
-    model: Any = load_without_weights(facts).eval()
+    with naming(facts.name):
+        model = skeleton(facts.location, facts.seed is None).model.eval()
     model.config.use_cache = False
     # Otherwise transformers reads the mask's values, and tensors on the meta device have none.
     use_known_padding(model)

@@ -11,6 +11,7 @@ import torch
 from ops.errors import counted, one_line
 from ops.model.names import Location
 from ops.model.parts import moved, trial_tokens
+from ops.model.quantised import method_of
 from ops.model.transformers_calls import ModelError, refusing
 
 CONFIG = "adapter_config.json"
@@ -75,20 +76,17 @@ def refuse_beside(location: Location) -> None:
         )
 
 
-def require_peft(name: str) -> None:
-    """Refuse an adapter if the package peft is not installed.
-
-    Args:
-        name: the name that the user gave, for the command that merges the adapter elsewhere.
-
-    Raises:
-        ModelError: peft is not installed.
-    """
+def require_mergeable(config: Any) -> None:
+    """Refuse an adapter if the package peft is not installed, or if its base model's configuration is quantised."""
     if importlib.util.find_spec("peft") is None:
-        merge = f"AutoPeftModelForCausalLM.from_pretrained('{name}').merge_and_unload().save_pretrained('merged')"
         raise ModelError(
-            "is an adapter, which the package peft merges into its base model; pip install peft, or merge it "
-            f'elsewhere: python -c "from peft import AutoPeftModelForCausalLM; {merge}"'
+            "is an adapter, which the package peft merges into its base model; pip install peft, or give the merged "
+            "model (merge_and_unload of peft)"
+        )
+    if method := method_of(config):
+        raise ModelError(
+            f"is an adapter of a quantised model ({method}), and merging would round it; name the model "
+            f"before quantisation as base_model_name_or_path in {CONFIG}"
         )
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 
-from ops.errors import one_line
-from ops.model.adapters import check_adapter, loader_of, merge, read_adapter, refuse_beside, require_peft
+from ops.errors import counted, one_line
+from ops.model.adapters import check_adapter, loader_of, merge, read_adapter, refuse_beside, require_mergeable
 from ops.model.locate import (
     base_of,
     fingerprint,
@@ -19,18 +19,12 @@ from ops.model.names import Location, seed_of
 from ops.model.names import ModelFacts as ModelFacts
 from ops.model.numerics import torch_dtype
 from ops.model.parts import Part, check_part, config_of_part, find_part
-from ops.model.quantised import check_quantised, method_of, note_on_part
+from ops.model.quantised import check_quantised, note_on_part
 from ops.model.random_weights import cast, draw_model
 from ops.model.transformers_calls import HELP, ModelError, naming, quiet_transformers, refusing
-from ops.model.weights import (
-    check_layer_count,
-    check_loaded,
-    check_saved,
-    require_filled,
-    require_finite,
-    saved_shapes,
-)
+from ops.model.weights import check_loaded, check_saved, require_filled, require_finite
 
+MOST_LAYERS = 1_000
 _DEFAULT_LIMIT = 4096
 
 
@@ -49,7 +43,7 @@ def read_facts(name: str, seed: int | None = None) -> ModelFacts:
     seed = seed_of(name, seed)
     with naming(name):
         location = locate_model(name)
-        part = _skeleton(name, location, trained=seed is None)
+        part = skeleton(location, trained=seed is None)
         config = part.model.config
         layers, width, limit = config.num_hidden_layers, config.hidden_size, position_limit(config, part.model)
         made = fingerprint(location) if seed is None else random_fingerprint(location, seed)
@@ -83,52 +77,37 @@ def position_limit(config: Any, model: torch.nn.Module) -> int:
     return limit
 
 
-def load_without_weights(facts: ModelFacts) -> torch.nn.Module:
-    """Build a model on torch's meta device, where tensors have shapes but no values, without reading its weights.
-
-    Raises:
-        InputError: the model cannot be built, its kind is not supported, or its weights do not fit its configuration.
-    """
-    with naming(facts.name):
-        return _skeleton(facts.name, facts.location, facts.seed is None).model  # type: ignore[no-any-return]
-
-
-def _skeleton(name: str, location: Location, trained: bool) -> Part:
-    """Return the part that is read of a model on the meta device.
+def skeleton(location: Location, trained: bool) -> Part:
+    """Return the part that is read of a model on torch's meta device, where tensors have shapes but no values.
 
     Of trained weights, only the headers of safetensors files are read, to check that they fit the configuration.
+
+    Raises:
+        ModelError: the model cannot be built, its kind is not supported, or its weights do not fit its configuration.
     """
     from transformers import AutoModel
 
     with quiet_transformers(), refusing("cannot be loaded", HELP):
-        base, adapter = base_of(location), None
+        base, config = base_of(location), read_config(location)
+        _check_layer_count(config)
+        adapter = read_adapter(location) if trained else None
+        if adapter is not None:
+            require_mergeable(config)
         if trained:
             refuse_beside(base)
-            adapter = read_adapter(location)
-        if adapter is not None:
-            require_peft(name)
-        config = read_config(location)
-        if adapter is not None and method_of(config):
-            raise ModelError(
-                f"is an adapter of a quantised model ({method_of(config)}), and merging would round it; name the model "
-                "before quantisation as base_model_name_or_path in adapter_config.json"
-            )
-        layers, saved = _layer_count(config), None
-        if trained:
             check_quantised(config)
-            saved = saved_shapes(weights_folder(base))
-        check_layer_count(layers, saved)
         # Some architectures draw random numbers on the CPU even when they are built on the meta device.
         with torch.device("meta"), torch.random.fork_rng(devices=[]):
             whole: Any = AutoModel.from_config(config)
             if adapter is not None:
                 check_adapter(location, adapter, config)
-        check_saved(whole, saved or {})
+        if trained:
+            check_saved(whole, weights_folder(base))
         return find_part(whole)
 
 
-def _layer_count(config: Any) -> int:
-    """Return the number of layers of the part that reads text, and refuse a model that is not a stack of layers."""
+def _check_layer_count(config: Any) -> None:
+    """Refuse a model whose part that reads text is not a stack of layers, before so many layers are built."""
     try:
         own = config_of_part(config)
     except ValueError as error:
@@ -136,9 +115,8 @@ def _layer_count(config: Any) -> int:
     layers, width = getattr(own, "num_hidden_layers", None), getattr(own, "hidden_size", None)
     if not isinstance(layers, int) or not isinstance(width, int):
         raise ModelError(f"its configuration has no num_hidden_layers and hidden_size; {HELP}")
-    if layers < 1:
-        raise ModelError("has no layers; give another model")
-    return layers
+    if not 1 <= layers <= MOST_LAYERS:
+        raise ModelError(f"its configuration says {counted(layers, 'layer')}; give a model of 1 to {MOST_LAYERS:,}")
 
 
 def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = False) -> torch.nn.Module:

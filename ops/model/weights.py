@@ -18,9 +18,6 @@ from ops.model.parts import Part, outside
 from ops.model.transformers_calls import ModelError
 
 Shape = tuple[int, ...]
-# A configuration with at most this many layers is always built, even if there are fewer saved tensors: some
-# architectures share the tensors of one layer among many.
-FEW_LAYERS = 1000
 # Buffers that older versions of transformers saved and that are computed today. DeBERTa saves a second table of words,
 # the part of the sum that its discriminator learned.
 _STALE = re.compile(
@@ -35,15 +32,13 @@ _RESTORE = "restore the config.json that was saved with these weights"
 _COMPLETE = "give a model whose weights are complete"
 
 
-def saved_shapes(folder: Path | None) -> dict[str, Shape]:
+def saved_shapes(folder: Path) -> dict[str, Shape]:
     """Return the name and shape of each tensor in a folder's safetensors files, without reading the tensors.
 
     The result is empty if transformers would load other files, or if some files are missing.
     """
     from safetensors import safe_open
 
-    if folder is None:
-        return {}
     files, index = {folder / "model.safetensors"}, folder / "model.safetensors.index.json"
     if not all(file.is_file() for file in files) and index.is_file():
         files = {folder / name for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()}
@@ -56,33 +51,18 @@ def saved_shapes(folder: Path | None) -> dict[str, Shape]:
     return shapes
 
 
-def check_layer_count(layers: int, saved: dict[str, Shape] | None) -> None:
-    """Refuse a configuration with more layers than there are saved tensors, before so many layers are built.
-
-    Args:
-        saved: the tensors, as `saved_shapes` returns them; None if random weights are drawn.
-
-    Raises:
-        ModelError: there are more layers than tensors, or too many for random weights.
-    """
-    said = f"its config.json says {counted(layers, 'layer')}"
-    if saved is None and layers > FEW_LAYERS:
-        raise ModelError(f"{said}; random weights are drawn for at most {FEW_LAYERS:,}")
-    if saved and layers > max(len(saved), FEW_LAYERS):
-        raise ModelError(f"{said}, but its weights are only {counted(len(saved), 'tensor')}; {_RESTORE}")
-
-
-def check_saved(model: Any, saved: dict[str, Shape]) -> None:
+def check_saved(model: Any, folder: Path | None) -> None:
     """Refuse weights that cannot fit the configuration: a tensor of another shape, or another number of layers.
 
     Tensors that are only missing or unused (heads, a pooler, tied weights) are checked when the model is loaded.
 
     Args:
         model: the model as its configuration describes it, on torch's meta device.
-        saved: the tensors, as `saved_shapes` returns them.
+        folder: the folder of the weights; None without any.
     """
     from transformers.conversion_mapping import get_model_conversion_mapping
 
+    saved = saved_shapes(folder) if folder is not None else {}
     quantised = getattr(model.config, "quantization_config", None) is not None
     # Where transformers changes names or shapes while loading, only the loaded model can be checked.
     if not saved or quantised or get_model_conversion_mapping(model, add_legacy=False):
@@ -185,8 +165,8 @@ def check_loaded(model: Any, report: dict[str, Any], part: Part | None = None) -
     unused = [key for key in report["unexpected_keys"] if _belongs(model, key)]
     if unused:
         raise ModelError(
-            f"{counted(len(unused), 'tensor')} of its weights would not be used ({_some(unused)}); restore the "
-            "config.json that was saved with these weights, or merge what was added to the model"
+            f"{counted(len(unused), 'tensor')} of its weights would not be used ({_some(unused)}); {_RESTORE}, or "
+            "merge what was added to the model"
         )
 
 

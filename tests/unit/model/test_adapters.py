@@ -99,7 +99,7 @@ def test_what_is_wrong_with_an_adapter_is_one_line(tmp_path: Path, monkeypatch: 
     for name, said in (
         (missing, "is an adapter whose base model cannot be found"), (nameless, "names no base model"),
         (chain, "is an adapter of another adapter"), (empty, "is an adapter without weights"),
-        (there, r"pip install peft, or merge it elsewhere: python -c .*merge_and_unload\(\)\.save_pretrained"),
+        (there, "pip install peft, or give the merged model"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):
             read_facts(name)

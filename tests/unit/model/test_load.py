@@ -115,7 +115,7 @@ def test_the_limit_of_positions_is_the_longest_that_runs(config: object, limit: 
 
 def test_a_model_without_layers_or_of_pictures_is_refused(tmp_path: Path) -> None:
     AutoModel.from_config(BertConfig(**{**TINY, "num_hidden_layers": 0})).save_pretrained(tmp_path / "none")
-    with pytest.raises(InputError, match=r"--model .*: has no layers"):
+    with pytest.raises(InputError, match=r"--model .*: its configuration says 0 layers"):
         read_facts(str(tmp_path / "none"))
     pictures = ViTConfig(
         hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, image_size=8, patch_size=4

@@ -185,5 +185,5 @@ def test_a_configuration_of_too_many_layers_is_refused_before_they_are_built(
 ) -> None:
     config = json.loads((folders["bert"] / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 1_000_000}))
-    with pytest.raises(InputError, match=r"says 1,000,000 layers; random weights are drawn for at most 1,000"):
+    with pytest.raises(InputError, match=r"says 1,000,000 layers; give a model of 1 to 1,000"):
         read_facts(f"random:{tmp_path}")

@@ -47,7 +47,7 @@ def test_another_number_of_layers_is_refused(tmp_path: Path, how: dict[str, Any]
     for layers, said in (
         (2, r"says 2 layers, but its weights have 3 \(encoder\.layer\.2\."),
         (5, r"says 5 layers, but its weights have only 3 \(encoder\.layer\.3\."),
-        (1_000_000, r"says 1,000,000 layers, but its weights are only \d+ tensors"),
+        (1_000_000, "says 1,000,000 layers; give a model of 1 to 1,000"),
     ):
         change(tmp_path, num_hidden_layers=layers)
         with pytest.raises(InputError, match=f"^--model {name}: .*{said}"):
