@@ -23,52 +23,52 @@ Site = Literal["hidden", "mlp", "attention"]
 SITES: tuple[Site, ...] = get_args(Site)
 Take = Callable[["torch.Tensor"], "torch.Tensor"]
 
-# Names of the attention's output projection and of the feed-forward's second matrix, relative to a layer.
-_ATTENTION_OUTPUT = (
-    "attention.output.dense",
-    "attention.out_lin",
-    "attention.attn.o",
-    "attention.dense",
-    "attn.c_proj",
-    "attn.attention.out_proj",
-    "attn.out_proj",
-    "attn.Wo",
-    "layer.0.SelfAttention.o",
-    "self_attn.o_proj",
-    "self_attn.out_proj",
-    "self_attn.dense",
-    "self_attention.dense",
-)
-_FEED_FORWARD_OUTPUT = (
-    "output.dense",
-    "ffn.lin2",
-    "ffn_output",
-    "layer.1.DenseReluDense.wo",
-    "mlp.c_proj",
-    "mlp.down_proj",
-    "mlp.dense_4h_to_h",
-    "mlp.fc2",
-    "mlp.fc_out",
-    "mlp.Wo",
-    "fc2",
-)
+# Names of modules, relative to a layer: the attention's output projection, the feed-forward's second matrix, and its
+# first one. In a gated layer the first matrix is the gate's, whose product goes through the activation function. If one
+# matrix contains both, the gate's rows come first.
+_NAMES = {
+    "attention": (
+        "attention.output.dense",
+        "attention.out_lin",
+        "attention.attn.o",
+        "attention.dense",
+        "attn.c_proj",
+        "attn.attention.out_proj",
+        "attn.out_proj",
+        "attn.Wo",
+        "layer.0.SelfAttention.o",
+        "self_attn.o_proj",
+        "self_attn.out_proj",
+        "self_attn.dense",
+        "self_attention.dense",
+    ),
+    "mlp": (
+        "output.dense",
+        "ffn.lin2",
+        "layer.1.DenseReluDense.wo",
+        "mlp.c_proj",
+        "mlp.down_proj",
+        "mlp.dense_4h_to_h",
+        "mlp.fc2",
+        "mlp.fc_out",
+        "mlp.Wo",
+        "fc2",
+    ),
+    "mlp_first": (
+        "intermediate.dense",
+        "ffn.lin1",
+        "mlp.c_fc",
+        "mlp.gate_proj",
+        "mlp.gate_up_proj",
+        "mlp.dense_h_to_4h",
+        "mlp.fc1",
+        "mlp.fc_in",
+        "mlp.Wi",
+        "fc1",
+    ),
+}
 
-# Names of the feed-forward's first matrix. In a gated layer it is the gate's matrix, whose product goes through the
-# activation function. If one matrix contains both, the gate's rows come first.
-_FEED_FORWARD_INPUT = (
-    "intermediate.dense",
-    "ffn.lin1",
-    "ffn",
-    "mlp.c_fc",
-    "mlp.gate_proj",
-    "mlp.gate_up_proj",
-    "mlp.dense_h_to_4h",
-    "mlp.fc1",
-    "mlp.fc_in",
-    "mlp.Wi",
-    "fc1",
-)
-
+_NO_NAME = "a layer has no module, or several, under a known name"
 _WITHOUT_HOOKS = ("albert", "flaubert", "squeezebert", "xlm", "xlnet")
 
 Place = Literal["residual", "attention", "heads", "before_mlp", "mlp_normalized", "mlp_input", "mlp_output"]
@@ -138,9 +138,9 @@ class SiteReader:
             raise self._unknown("its layers are not in one list")
         self._modules = []
         for layer in self.layer_modules:
-            module, why = find_module(layer, site)
+            module = find_module(layer, site)
             if module is None:
-                raise self._unknown(why)
+                raise self._unknown(_NO_NAME)
             self._modules.append(module)
 
     def read(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
@@ -275,24 +275,15 @@ def layer_list(model: nn.Module, layers: int) -> list[nn.Module] | None:
     return min(lists, key=lambda found: found[0])[1] if lists else None
 
 
-def find_module(layer: nn.Module, site: str) -> tuple[nn.Module | None, str]:
-    """Return a layer's output projection (`attention`) or second matrix (`mlp`), or None and the reason.
+def find_module(layer: nn.Module, what: str) -> nn.Module | None:
+    """Return one of a layer's modules; None if it is not known.
 
     Args:
-        site: `attention` or `mlp`.
+        what: `attention` for the output projection; `mlp` or `mlp_first` for the feed-forward's second or first matrix,
+            which in a gated layer is the gate's.
     """
-    names = _ATTENTION_OUTPUT if site == "attention" else _FEED_FORWARD_OUTPUT
     inside = dict(layer.named_modules())
-    modules = [inside[name] for name in names if name in inside]
-    if len(modules) != 1:
-        return None, f"{len(modules)} of the known names are in a layer"
-    return modules[0], ""
-
-
-def find_first_matrix(layer: nn.Module) -> nn.Module | None:
-    """Return a layer's first feed-forward matrix (in a gated layer, the gate's); None if it is not known."""
-    inside = dict(layer.named_modules())
-    modules = [inside[name] for name in _FEED_FORWARD_INPUT if hasattr(inside.get(name), "weight")]
+    modules = [inside[name] for name in _NAMES[what] if name in inside]
     return modules[0] if len(modules) == 1 else None
 
 
@@ -315,9 +306,9 @@ def module_at(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tu
         return there[0], True
     if (after := norm_after(layer, point.place)) is not None:
         return after, False
-    found, why = find_module(layer, "mlp" if point.place == "mlp_output" else "attention")
+    found = find_module(layer, "mlp" if point.place == "mlp_output" else "attention")
     if found is None:
-        raise _unreadable(model, point, why)
+        raise _unreadable(model, point, _NO_NAME)
     return found, point.place == "heads"
 
 

@@ -12,7 +12,7 @@ from ops.dictionaries.read import load
 from ops.errors import InputError, with_article
 from ops.model.attention_modules import matrix_of
 from ops.model.names import ModelFacts
-from ops.model.sites import Place, find_first_matrix, find_module, module_at, norm_after
+from ops.model.sites import Place, find_module, module_at, norm_after
 from ops.outputs.token_head import Entry, TokenHead, with_states
 
 _UNITS_AT_ONCE = 8192
@@ -103,9 +103,9 @@ def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
             f"--site {site}: {with_article(facts.model_type)} normalises what a layer's {site} writes before it "
             "enters the stream, so its units have no direction of their own there; use a run with --site hidden"
         )
-    found, why = find_module(module, site)
+    found = find_module(module, site)
     if found is None:
-        raise InputError(f"--site {site}: its place in {with_article(facts.model_type)} is not known ({why})")
+        raise InputError(f"--site {site}: its place in {with_article(facts.model_type)} is not known")
     if site == "attention":
         return Written(layer, facts.width, "stream", found)
     writes = matrix_of(found).T
@@ -114,7 +114,7 @@ def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
             f"--site mlp: the second matrix of {with_article(facts.model_type)} writes {writes.shape[1]} values, and "
             f"its stream has {facts.width}; use a run with --site hidden"
         )
-    first = find_first_matrix(module)
+    first = find_module(module, "mlp_first")
     reads = None if first is None else matrix_of(first)[: len(writes)]
     if reads is not None and reads.shape != writes.shape:
         reads = None
