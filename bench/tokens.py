@@ -18,7 +18,7 @@ from bench.running import commit
 from bench.texts import BUDGET, draw, padded, read_plainly
 from jobs.stage.outputs import read_notes, read_partial
 from jobs.stage.ranges import table_ranges
-from jobs.tokens.steps import PieceReader, TokensArgs, select_sentences, write_range
+from jobs.tokens.steps import WANTED, PieceReader, TokensArgs, piece_file, select_sentences, write_range
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches
 from ops.model.load import read_facts
@@ -63,11 +63,11 @@ def measure(
             block=None,
         )  # fmt: skip
         commit(store, select_sentences({}, args))
-        own = np.unique(read_partial(store, args.wanted, ["sent_id"])["sent_id"].to_numpy())
+        own = np.unique(read_partial(store, WANTED, ["sent_id"])["sent_id"].to_numpy())
         lengths = np.array([len(tokens[i].ids) for i in own])
         rows = length_batches(lengths, BUDGET)
         inputs = padded(([tokens[own[row]] for row in some] for some in rows), tokenizer.pad_id)
-        reader, file = PieceReader(args), args.piece_file(0)
+        reader, file = PieceReader(args), piece_file({"piece": 0})
 
         def ours() -> None:
             commit(store, reader({"piece": 0, "shard": 0, "first": 0, "last": len(texts) - 1}, None))

@@ -33,6 +33,7 @@ from ops.tokens.winners import first_winners
 
 LITTLE = 150_000  # fewer rows than this are written in less time than a pool of workers takes to start
 WINNERS = ("peaks", "token_activations")  # the tables of winners
+WANTED = partial_file("tokens", "wanted")  # what is read for every neuron, sorted by sentence
 COUNTED = (
     "sentences", "winners", "negatives", "tokens", "truncated", "truncated_tokens", "no_peak", "activations_differ",
 )  # fmt: skip
@@ -94,14 +95,10 @@ class TokensArgs(ScorerArgs):
     equal_lengths: bool
     tables: tuple[str, ...] = WINNERS
 
-    @property
-    def wanted(self) -> Output:
-        """The file that lists what is read for every neuron, sorted by sentence."""
-        return partial_file("tokens", "wanted")
 
-    def piece_file(self, piece: int) -> Output:
-        """Return the partial file of a piece."""
-        return replace(shard_file("tokens", piece), writer=write_rows)
+def piece_file(item: Item) -> Output:
+    """Return the partial file of a piece."""
+    return replace(shard_file("tokens", item["piece"]), writer=write_rows)
 
 
 def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected: int) -> Steps:
@@ -112,20 +109,20 @@ def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected:
     )  # fmt: skip
     yield [
         Step(
-            name="tokens: select", items=[{}], outputs=lambda _: [args.wanted], worker=select_sentences,
+            name="tokens: select", items=[{}], outputs=lambda _: [WANTED], worker=select_sentences,
             args={"args": args}, here=True, estimate=reading,
         )
     ]  # fmt: skip
-    (items,) = read_notes(args.store, [args.wanted])
+    (items,) = read_notes(args.store, [WANTED])
     sentences = sum(item["sentences"] for item in items)
     yield [
         model_step(
             args.facts, placement, args.options.dtype, sentences, PASSES["tokens"], name="tokens: read", items=items,
-            outputs=lambda item: [args.piece_file(item["piece"])], worker=PieceReader, args={"args": args},
+            outputs=lambda item: [piece_file(item)], worker=PieceReader, args={"args": args},
             unit="pieces", work=("sentences", sentences), prepare=partial(prepare_piece, args=args),
         )
     ]  # fmt: skip
-    files = [args.piece_file(item["piece"]) for item in items]
+    files = [piece_file(item) for item in items]
     notes = read_notes(args.store, files)
     counts: dict[str, Any] = {name: sum(note.get(name, 0) for note in notes) for name in COUNTED}
     counts["largest_difference"] = max((note["largest_difference"] for note in notes), default=0.0)
@@ -149,12 +146,12 @@ def tokens_steps(args: TokensArgs, placement: Placement, stage: Stage, expected:
 def select_sentences(item: Item, args: TokensArgs) -> Made:
     """List what is read for every neuron, sorted by sentence."""
     wanted = first_winners(args.store, args.neurons, args.top, "negative_tokens" in args.tables)
-    return {args.wanted: Noted(wanted, pieces(np.unique(wanted["sent_id"].to_numpy()), args.shards))}
+    return {WANTED: Noted(wanted, pieces(np.unique(wanted["sent_id"].to_numpy()), args.shards))}
 
 
 def prepare_piece(item: Item, args: TokensArgs) -> Piece:
     """Read and tokenize the selected sentences of one piece; with GPUs, this runs on separate cores."""
-    return read_piece(args.store, args.wanted.path, item, Tokenizer(args.facts))
+    return read_piece(args.store, WANTED.path, item, Tokenizer(args.facts))
 
 
 class PieceReader:
@@ -168,9 +165,9 @@ class PieceReader:
     def __call__(self, item: Item, prepared: Piece | None) -> Made:
         """Read the selected sentences of one piece."""
         args = self.args
-        piece = read_piece(args.store, args.wanted.path, item, self.tokenizer) if prepared is None else prepared
+        piece = read_piece(args.store, WANTED.path, item, self.tokenizer) if prepared is None else prepared
         rows, notes = measure_piece(self.scorer, piece, args.neurons, args.token_budget, args.equal_lengths)
-        return {args.piece_file(item["piece"]): Noted(rows, notes)}
+        return {piece_file(item): Noted(rows, notes)}
 
 
 def write_range(item: Item, args: TokensArgs, files: list[str]) -> Made:

@@ -15,7 +15,7 @@ import torch
 from jobs.run_folder.run import Run
 from jobs.tokens import job as tokens
 from jobs.tokens.job import TokensConfig
-from jobs.tokens.steps import PieceReader, TokensArgs, prepare_piece
+from jobs.tokens.steps import WANTED, PieceReader, TokensArgs, prepare_piece
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.load import read_facts
@@ -162,7 +162,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_file(small_run: tuple
         dictionaries=(), block=None,
     )  # fmt: skip
     wanted = first_winners(args.store, args.neurons, TOP)
-    args.wanted.commit(args.store, wanted, "f")
+    WANTED.commit(args.store, wanted, "f")
     item = {"piece": 2, "shard": 2, "first": 200, "last": 299}
     [together], [apart] = (PieceReader(args)(item, prepared).values() for prepared in (None, prepare_piece(item, args)))
     assert together.table.equals(apart.table)
