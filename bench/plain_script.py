@@ -88,7 +88,9 @@ class Script:
         torch.set_num_threads(os.cpu_count() or 1)
         facts = read_facts("sample")
         with quiet_transformers():
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(facts.path, model_max_length=facts.position_limit)
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(
+                facts.location.path, model_max_length=facts.position_limit
+            )
         self.model = load_model(facts, "cpu", "float32")
 
     @torch.inference_mode()

@@ -99,8 +99,9 @@ def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
     Raises:
         InputError: the classifier's files do not match each other or the model, or its weights are not all finite.
     """
-    folder = Path(facts.path)
-    if facts.revision or facts.seed is not None or not (folder / WEIGHTS).is_file() or not (folder / NAMES).is_file():
+    folder = Path(facts.location.path)
+    is_saved = (folder / WEIGHTS).is_file() and (folder / NAMES).is_file()
+    if facts.location.revision or facts.seed is not None or not is_saved:
         return None
     with naming(facts.name), refusing(f"its {WEIGHTS} cannot be read", "save the model again with atlas finetune"):
         told = json.loads((folder / NAMES).read_text(encoding="utf-8"))

@@ -48,7 +48,7 @@ def read_facts(name: str, seed: int | None = None) -> ModelFacts:
         layers, width, limit = config.num_hidden_layers, config.hidden_size, position_limit(config, part.model)
         made = fingerprint(location) if seed is None else random_fingerprint(location, seed)
         rows = _token_rows(part.model)
-    return ModelFacts(name, *location, config.model_type, layers, width, limit, rows, made, seed, part.kind)
+    return ModelFacts(name, location, config.model_type, layers, width, limit, rows, made, seed, part.kind)
 
 
 def _token_rows(model: Any) -> int:
@@ -144,7 +144,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
                 whole, report = draw_model(read_config(facts.location), facts.seed, torch_dtype(dtype), predicts)
             else:
                 whole, report = read_weights(facts.location, AutoModelForCausalLM if predicts else AutoModel, dtype)
-        part = Part("", "", whole) if predicts else find_part(whole)
+        part = Part(whole) if predicts else find_part(whole)
         check_loaded(whole, report, part)
         whole.config.use_cache = part.model.config.use_cache = False
         note_on_part(whole.config, part.model.config)

@@ -33,7 +33,7 @@ class ModelFacts:
 
     Attributes:
         name: the name that the user gave.
-        path, revision: as in `Location`.
+        location: where its files are.
         model_type: the architecture's name in transformers.
         layers: number of layers.
         width: number of units of a layer's hidden state.
@@ -47,8 +47,7 @@ class ModelFacts:
     """
 
     name: str
-    path: str
-    revision: str
+    location: Location
     model_type: str
     layers: int
     width: int
@@ -58,11 +57,6 @@ class ModelFacts:
     seed: int | None = None
     part: str = ""
     tried: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def location(self) -> Location:
-        """Where the model's files are."""
-        return Location(self.path, self.revision)
 
     @property
     def title(self) -> str:

@@ -19,14 +19,14 @@ class Part(NamedTuple):
     """The part of a model that is read.
 
     Attributes:
+        model: the part.
         kind: `TEXT`, `ENCODER`, or empty if the model is a single stack.
         path: the name of the part's module in the model; empty for the model itself.
-        model: the part.
     """
 
-    kind: str
-    path: str
     model: Any
+    kind: str = ""
+    path: str = ""
 
 
 def config_of_part(config: Any) -> Any:
@@ -66,12 +66,12 @@ def find_part(whole: Any) -> Part:
     elif whole.main_input_name != "input_ids":
         raise ModelError(f"takes no text ({whole.main_input_name}); give a language model")
     else:
-        return Part("", "", whole)
+        return Part(whole)
     for part in found:
         if isinstance(part, PreTrainedModel) and part is not whole and part.main_input_name == "input_ids":
-            return Part(kind, next(path for path, module in whole.named_modules() if module is part), part)
-    article = with_article(config.model_type)
-    raise ModelError(f"is {article}, no part of which reads text alone; give a language model")
+            return Part(part, kind, next(path for path, module in whole.named_modules() if module is part))
+    kind = with_article(config.model_type)
+    raise ModelError(f"is {kind}, no part of which reads text alone; give a language model")
 
 
 def _is_of(module: Any, config: Any) -> bool:

@@ -279,8 +279,7 @@ def find_module(layer: nn.Module, what: str) -> nn.Module | None:
     """Return one of a layer's modules; None if it is not known.
 
     Args:
-        what: `attention` for the output projection; `mlp` or `mlp_first` for the feed-forward's second or first matrix,
-            which in a gated layer is the gate's.
+        what: `attention` for the output projection, `mlp` or `mlp_first` for the feed-forward's second or first matrix.
     """
     inside = dict(layer.named_modules())
     modules = [inside[name] for name in _NAMES[what] if name in inside]

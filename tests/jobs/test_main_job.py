@@ -29,7 +29,7 @@ def activations(texts: list[str]) -> np.ndarray:
     """Every sentence alone through transformers, `[sentences, neurons]`, mean over all its tokens."""
     from transformers import AutoModel, AutoTokenizer
 
-    path = read_facts("sample").path
+    path = read_facts("sample").location.path
     model, tokenizer = AutoModel.from_pretrained(path).eval(), AutoTokenizer.from_pretrained(path)
     rows = []
     with torch.inference_mode():

@@ -20,6 +20,7 @@ from transformers import (
 )
 
 from ops.model.load import ModelFacts
+from ops.model.names import Location
 
 LAYERS, HEADS, WIDTH, VOCABULARY = 3, 4, 24, 50
 _SMALL: dict[str, Any] = {
@@ -67,8 +68,7 @@ def save_tokenizer(folder: Path, words: int) -> None:
 def facts(kind: str, **changes: Any) -> ModelFacts:
     known: dict[str, Any] = {
         "name": "m",
-        "path": "",
-        "revision": "",
+        "location": Location(""),
         "position_limit": 20,
         "fingerprint": "",
         "vocabulary": 0,

@@ -56,7 +56,7 @@ def test_a_neuron_that_feeds_the_others_is_found(planted: ModelFacts) -> None:
 @pytest.mark.parametrize(("pool", "special"), [("mean", "include"), ("max", "exclude"), ("cls", "include")])
 def test_the_numbers_are_those_of_the_layers_run_by_hand(planted: ModelFacts, pool: str, special: str) -> None:
     found = ablator(planted, pool=pool, special_tokens=special).effect(3)
-    model, tokenizer = AutoModel.from_pretrained(planted.path).eval(), Tokenizer(planted)
+    model, tokenizer = AutoModel.from_pretrained(planted.location.path).eval(), Tokenizer(planted)
     total = np.zeros(12)
     for tokens in tokenizer.encode(TEXTS):
         with torch.no_grad():
@@ -93,7 +93,7 @@ def test_a_classifier_s_output_moves_with_the_unit_that_it_reads(planted: ModelF
     found = ablator(facts)
     outputs = [found.effect(12 + unit).output for unit in range(12)]
     assert [unit for unit, output in enumerate(outputs) if output > 1e-9] == [5]
-    encoder = AutoModel.from_pretrained(facts.path).eval()
+    encoder = AutoModel.from_pretrained(facts.location.path).eval()
     expected = []
     for tokens in Tokenizer(facts).encode(TEXTS):
         with torch.no_grad():

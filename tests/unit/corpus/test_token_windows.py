@@ -14,6 +14,7 @@ from ops.corpus.sentences import make_splitter
 from ops.corpus.token_windows import LEAST_OF_LAST, TokenWindows, window_size
 from ops.errors import InputError
 from ops.model.load import read_facts
+from ops.model.names import Location
 from ops.model.tokenizer import Tokenizer
 
 SIZE = 8
@@ -53,7 +54,7 @@ def with_prefix() -> FastTokenizer:
 
 def saved(make: Callable[[], FastTokenizer], folder: Path) -> Tokenizer:
     PreTrainedTokenizerFast(tokenizer_object=make(), unk_token="<unk>").save_pretrained(folder)
-    return Tokenizer(replace(read_facts("sample"), path=str(folder), vocabulary=0))
+    return Tokenizer(replace(read_facts("sample"), location=Location(str(folder)), vocabulary=0))
 
 
 @pytest.fixture(scope="module", params=["sample", "bytes", "prefix"])
@@ -135,5 +136,5 @@ def test_sizes_and_tokenizers_that_cannot_be(tmp_path: Path) -> None:
         make_splitter("tokens:511", own)
     ByT5Tokenizer().save_pretrained(tmp_path)
     with pytest.raises(InputError, match="--split tokens:9: the model's tokenizer does not report"):
-        TokenWindows(Tokenizer(replace(read_facts("sample"), path=str(tmp_path))), 9)
+        TokenWindows(Tokenizer(replace(read_facts("sample"), location=Location(str(tmp_path)))), 9)
     assert [window_size(split) for split in ("tokens:128", "sentences", "none")] == [128, None, None]

@@ -31,7 +31,10 @@ def there(blanks: list[Blank | None]) -> list[Blank]:
 
 @torch.inference_mode()
 def test_states_are_those_of_the_mask_in_every_layer(encoder: ModelFacts) -> None:
-    tokenizer, model = AutoTokenizer.from_pretrained(encoder.path), AutoModel.from_pretrained(encoder.path).eval()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(encoder.location.path),
+        AutoModel.from_pretrained(encoder.location.path).eval(),
+    )
     own = reader(encoder, 8)
     blanks = own.blanks(TEXTS, SPANS)
     found = own.read(there(blanks))

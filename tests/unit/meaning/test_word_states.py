@@ -47,7 +47,10 @@ def read(facts: ModelFacts, texts: list[str], budget: int = 2_048) -> WordSums:
 
 @torch.inference_mode()
 def test_means_are_those_of_the_states_of_the_words_tokens(facts: ModelFacts) -> None:
-    tokenizer, model = AutoTokenizer.from_pretrained(facts.path), AutoModel.from_pretrained(facts.path).eval()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(facts.location.path),
+        AutoModel.from_pretrained(facts.location.path).eval(),
+    )
     expected: dict[str, list[np.ndarray]] = {word: [] for word in WORDS}
     for text in TEXTS:
         encoded = tokenizer(text, return_offsets_mapping=True, return_tensors="pt")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 from ops.mixing.sequences import SequenceReader, sequence_starts
+from ops.model.names import Location
 from ops.model.tokenizer import Tokenizer
 from tests.unit.small_models import facts
 
@@ -36,7 +37,7 @@ def test_a_sequence_fits_where_a_space_before_a_word_makes_other_tokens(tmp_path
     own = tokenizers.Tokenizer(tokenizers.models.BPE({word: i for i, word in enumerate(words)}, merges))
     own.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     PreTrainedTokenizerFast(tokenizer_object=own, unk_token="o").save_pretrained(tmp_path / "model")
-    tokenizer = Tokenizer(facts("gpt2", path=str(tmp_path / "model")))
+    tokenizer = Tokenizer(facts("gpt2", location=Location(str(tmp_path / "model"))))
     texts, columns = ["No no no", "No no", "No no no no"], ("sent_id", "text", "n_tokens", "dataset", "doc_id")
     counts = [len(tokens.ids) for tokens in tokenizer.encode(texts)]
     rows = [(i, text, n, "d", "x") for i, (text, n) in enumerate(zip(texts, counts, strict=True))]

@@ -60,7 +60,7 @@ def test_a_model_is_a_decoder_if_its_first_token_does_not_see_the_last(
 ) -> None:
     facts = read_facts(str(make_model(config)))
     assert is_decoder(facts) is decoder
-    assert is_decoder(read_facts(f"random:{facts.path}")) is decoder
+    assert is_decoder(read_facts(f"random:{facts.location.path}")) is decoder
 
 
 def test_all_that_depends_on_it_follows(make_model: Callable[..., Path]) -> None:

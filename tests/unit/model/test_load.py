@@ -86,7 +86,7 @@ def test_figures_call_a_model_by_its_hub_id_or_by_its_folder(folder: Path, monke
     monkeypatch.chdir(folder)
     assert (read_facts(".").title, read_facts("../tiny").title) == ("tiny", "tiny")
     there = Location("org/model", "0a1b2c")
-    hub = replace(facts, name="org/model", path=there.path, revision=there.revision, fingerprint=fingerprint(there))
+    hub = replace(facts, name="org/model", location=there, fingerprint=fingerprint(there))
     assert hub.title == "org/model"
 
 

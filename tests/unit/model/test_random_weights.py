@@ -118,7 +118,7 @@ def test_what_is_known_of_a_model_with_random_weights(folders: dict[str, Path]) 
     assert (trained.seed, random.seed, other.seed) == (None, 0, 7)
     assert len({facts.fingerprint for facts in (trained, random, other)}) == 3
     assert read_facts(f"random:{folder}", 0) == random
-    for key in ("path", "revision", "model_type", "layers", "width", "position_limit", "vocabulary"):
+    for key in ("location", "model_type", "layers", "width", "position_limit", "vocabulary"):
         assert getattr(random, key) == getattr(trained, key), key
     assert is_decoder(random) == is_decoder(trained)
     assert random.title == f"{folder.name}, random weights (seed 0)"

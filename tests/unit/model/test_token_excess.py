@@ -11,6 +11,7 @@ from transformers import ByT5Tokenizer, GPT2Tokenizer
 from ops.errors import InputError
 from ops.model.batches import TokenBlock
 from ops.model.load import ModelFacts, read_facts
+from ops.model.names import Location
 from ops.model.tokenizer import FAR, Tokenizer, token_excess
 
 SENTENCE = "the old cat sat on a mat and dog ran to red river small boat went away again with big green bird"
@@ -20,7 +21,7 @@ TEXTS = [" ".join(WORDS[(3 * i + j * (i % 5 + 1)) % len(WORDS)] for j in range(9
 
 @pytest.fixture
 def excess(tmp_path: Path) -> Callable[[], float]:
-    facts: ModelFacts = replace(read_facts("sample"), name="mine", path=str(tmp_path), vocabulary=0)
+    facts: ModelFacts = replace(read_facts("sample"), name="mine", location=Location(str(tmp_path)), vocabulary=0)
 
     def measure() -> float:
         tokenizer = Tokenizer(facts)

@@ -13,6 +13,7 @@ from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizerFast
 
 from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
+from ops.model.names import Location
 from ops.model.tokenizer import Tokenizer
 
 
@@ -84,7 +85,7 @@ def test_special_tokens_that_are_typed_are_text(kind: str, facts: ModelFacts, tm
     special = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "eos_token": "</s>"}
     own = PreTrainedTokenizerFast(tokenizer_object=trained(kind), **special, extra_special_tokens=["<|end|>"])
     own.save_pretrained(tmp_path)
-    tokenizer = Tokenizer(replace(facts, path=str(tmp_path)))
+    tokenizer = Tokenizer(replace(facts, location=Location(str(tmp_path))))
     (found,) = tokenizer.encode([TYPED])
     assert (found.ids[0], found.ids[-1]) == (2, 3)
     assert found.added == [1, *[0] * (len(found.ids) - 2), 1]
@@ -103,7 +104,7 @@ def test_special_tokens_that_are_typed_are_text(kind: str, facts: ModelFacts, tm
 
 def test_special_tokens_that_are_typed_are_text_in_slow_tokenizers(facts: ModelFacts, tmp_path: Path) -> None:
     ByT5Tokenizer().save_pretrained(tmp_path)
-    tokenizer = Tokenizer(replace(facts, path=str(tmp_path)))
+    tokenizer = Tokenizer(replace(facts, location=Location(str(tmp_path))))
     (found,) = tokenizer.encode(["a</s>"])
     assert found.ids == [ord(letter) + 3 for letter in "a</s>"] + [1]
     assert found.added == [0, 0, 0, 0, 0, 1]
@@ -122,7 +123,7 @@ def test_a_tokenizer_without_cls(facts: ModelFacts, tmp_path: Path) -> None:
     own = FastTokenizer(WordLevel({"[UNK]": 0, "snow": 1}, unk_token="[UNK]"))
     own.pre_tokenizer = Whitespace()
     PreTrainedTokenizerFast(tokenizer_object=own, unk_token="[UNK]").save_pretrained(tmp_path)
-    found = Tokenizer(replace(facts, path=str(tmp_path)))
+    found = Tokenizer(replace(facts, location=Location(str(tmp_path))))
     assert found.encode(["snow falls"])[0].ids == [1, 0]
     assert not found.has_cls
     assert found.unknown_id == 0
@@ -131,14 +132,14 @@ def test_a_tokenizer_without_cls(facts: ModelFacts, tmp_path: Path) -> None:
 def test_a_tokenizer_s_own_code_is_never_run_and_nobody_is_asked(
     facts: ModelFacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "config.json").write_bytes((Path(facts.path) / "config.json").read_bytes())
+    (tmp_path / "config.json").write_bytes((Path(facts.location.path) / "config.json").read_bytes())
     described = {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.Own", None]}}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(described))
     (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Own: pass\n")
     questions: list[object] = []
     monkeypatch.setattr("builtins.input", lambda *asked: questions.append(asked) or "y")
     with pytest.raises(InputError, match="--model mine: its tokenizer cannot be loaded"):
-        Tokenizer(replace(facts, name="mine", path=str(tmp_path)))
+        Tokenizer(replace(facts, name="mine", location=Location(str(tmp_path))))
     assert not questions
     assert not (tmp_path / "ran").exists()
 
@@ -158,7 +159,7 @@ HOSTILE = [
 
 
 def test_spans_are_the_tokenizer_s_own(tokenizer: Tokenizer, facts: ModelFacts) -> None:
-    own = AutoTokenizer.from_pretrained(facts.path, split_special_tokens=True)
+    own = AutoTokenizer.from_pretrained(facts.location.path, split_special_tokens=True)
     placed = tokenizer.encode_with_spans(HOSTILE)
     assert [p.tokens for p in placed] == tokenizer.encode(HOSTILE)
     for text, found in zip(HOSTILE, placed, strict=True):
@@ -181,7 +182,7 @@ def test_spans_of_a_byte_level_vocabulary_hold_whole_characters(tmp_path: Path, 
     rules.pre_tokenizer = ByteLevel(add_prefix_space=False)
     rules.train_from_iterator(HOSTILE[:2], BpeTrainer(special_tokens=["<s>"], initial_alphabet=ByteLevel.alphabet()))
     PreTrainedTokenizerFast(tokenizer_object=rules, unk_token="<s>").save_pretrained(tmp_path)
-    tokenizer = Tokenizer(replace(facts, path=str(tmp_path)))
+    tokenizer = Tokenizer(replace(facts, location=Location(str(tmp_path))))
     text = "so 😀 é 東京 there"
     (found,) = tokenizer.encode_with_spans([text])
     spans = [span for span in found.spans if span is not None]
