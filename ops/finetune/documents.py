@@ -100,10 +100,11 @@ def choose_documents(
         "sentences without a label": found.without,
     }
     if len(enough) < 2:
+        reasons = ", ".join(f"{why} {n:,}" for why, n in left_out.items() if n)
         raise InputError(
             f"--label {column}: {counted(len(enough), 'label')} ({_some(enough)}) with at least "
             f"{counted(least, 'document')} among {counted(len(chosen), 'document')}; left out: "
-            f"{', '.join(f'{why} {n:,}' for why, n in left_out.items())}; a classifier needs two labels"
+            f"{reasons or 'nothing'}; a classifier needs two labels"
         )
     if len(enough) > MOST_LABELS:
         raise InputError(
