@@ -8,9 +8,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from scipy.special import chdtrc, rel_entr
 
-from ops.facts.findings import LEAST_COUNT, measured_class
+from ops.facts.findings import LEAST_COUNT, MAX_Q, measured_class
 from ops.facts.query import APART, JOINED, normalised
-from ops.facts.strongest import MAX_Q
 
 # What a text is compared as: words in lower case, codes of tags and labels, the name of a value, or alternatives.
 FORMS = ("words", "codes", "name", "group")

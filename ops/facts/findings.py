@@ -1,11 +1,13 @@
-"""What sets a neuron's winners apart, as one list of all kinds, with near-copies folded under the plainest one."""
+"""What sets a neuron's winners apart, as one list of all kinds, with near-copies folded under the plainest one.
+
+The content words that they share are a list of their own, which also has words that are less certain.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ops.facts.examples import embeds, matched_words, read_pattern
 from ops.facts.rows import Row, Rows
-from ops.facts.strongest import strongest
 from ops.facts.text import lift
 from ops.forms.find import sentences_with
 from ops.forms.forms import NAMES
@@ -14,14 +16,19 @@ from ops.statistics.association import measures
 
 Holds = Callable[[Row], frozenset[int]]
 
+MAX_Q = 0.05
 LEAST_COUNT = 3  # with fewer winners there is no finding, however rare it is elsewhere
 SAME = 0.9  # two findings are near-copies if this share of the winners that have either has both
 CLEARLY_MORE = 2.0  # a longer form is a finding of its own if its lift is clearly this many times the shorter one's
 PLAINEST_FIRST = ("word", "mark", "form", "word_class", "tag", "subtree", "value")
+LISTED = 10  # words that winners share are listed at most
+LEAST_UNSURE = 4  # a shared word whose q is 0.05 or above is in at least this many winners
+LIFT_UNSURE = 5.0  # the least lift of such a word
 _LOOKED_AT = 100  # only this many rows of each kind are considered, the strongest ones
 _COMPARED = 24  # the winners of only this many findings are compared, the strongest ones of all kinds
-_KIND_OF_PROPERTY = {"punctuation": "mark", "noun": "word", "verb": "word", "adjective": "word"}
-_KIND_OF_PROPERTY |= dict.fromkeys(NAMES, "form")
+_WORD_CLASSES = ("noun", "verb", "adjective")  # values of these properties are words, which are also patterns
+_APART = ("tag", "tag_class", "words_per_sentence")  # these count tokens or lengths, and are shown separately
+_KIND_OF_PROPERTY = dict.fromkeys(_WORD_CLASSES, "word") | {"punctuation": "mark"} | dict.fromkeys(NAMES, "form")
 
 
 def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: Holds | None = None) -> Rows:
@@ -48,14 +55,84 @@ def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: H
         `q_value` (null for a class), `docs` (null for a class), `same_as` (other properties with the value for the same
         sentences) and `variants` (the rows that are folded into it, the strongest first).
     """
-    winners = _winners(patterns, profiles)
-    found = [row for row in _one_list(strongest(patterns, profiles, True), winners) if row["count"] >= LEAST_COUNT]
-    return _fold(found + _word_classes(terms, profiles, winners), holds)
+    found = [row for row in strongest(patterns, profiles, True) if row["count"] >= LEAST_COUNT]
+    return _fold(found + _word_classes(terms, profiles, _winners(patterns, profiles)), holds)
 
 
 def avoidances(patterns: Rows, profiles: Rows) -> Rows:
     """Return what winners have less often than the corpus (q below 0.05), folded like `findings`, strongest first."""
-    return _fold(_one_list(strongest(patterns, profiles, False), _winners(patterns, profiles)), None)
+    return _fold(strongest(patterns, profiles, False), None)
+
+
+def strongest(patterns: Rows, profiles: Rows, is_preferred: bool) -> Rows:
+    """Return the strongest rows of each kind that winners have more often, or less often, than the corpus.
+
+    They have the columns that `findings` returns, but for variants. If several properties have one value for the same
+    sentences (a data set and its domain), they share a row, and `same_as` names the others.
+    """
+    winners = _winners(patterns, profiles)
+    found: dict[str, Rows] = {kind: [] for kind in ("word", "tag", "subtree", "value")}
+    for row in patterns:
+        if _is_sure(row, is_preferred):
+            found[row["kind"]].append(_described(row, winners))
+    words = {row["text"] for row in found["word"]}
+    for row in profiles:
+        is_apart = row["property"] in _APART or (row["property"] in _WORD_CLASSES and row["value"] in words)
+        if not is_apart and _is_sure(row, is_preferred):
+            found["value"].append(_described(row, winners))
+    for rows in found.values():
+        rows.sort(key=lambda row: (-abs(row["g2"]), -row["count"], row["name"], row["text"]))
+    found["value"] = _joined(found["value"])
+    return [row for rows in found.values() for row in rows[:_LOOKED_AT]]
+
+
+def _is_sure(row: Row, is_preferred: bool) -> bool:
+    is_known = row["q_value"] is not None and row["q_value"] < MAX_Q and row["lift"] is not None
+    return is_known and bool(row["g2"] > 0 if is_preferred else row["g2"] < 0)
+
+
+def _described(row: Row, winners: int) -> Row:
+    """Return a row of patterns/ or profiles/ with the columns of a finding."""
+    if "pattern" in row:
+        own = {"name": row["kind"], "text": row["pattern"], "count": row["support"], "lift_low": row["lift_low"]}
+    else:  # profiles/ has only the counts
+        elsewhere = round(row["baseline_share"] * row["baseline_n"])
+        low = float(measures(row["count"], row["n"], elsewhere, row["baseline_n"]).lift_low[0])
+        own = {"name": row["property"], "text": row["value"], "items": [row["value"]], "lift_low": low}
+        own["kind"] = _KIND_OF_PROPERTY.get(row["property"], "value")
+    return {"n": winners, "same_as": [], **row, **own, "lift_high": row["lift"] ** 2 / own["lift_low"]}
+
+
+def _joined(rows: Rows) -> Rows:
+    kept: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        same = (row["text"], row["count"], row["n"], row["baseline_share"], row["baseline_n"])
+        if kept.setdefault(same, row) is not row:
+            kept[same]["same_as"].append(row["name"])
+    return list(kept.values())
+
+
+def shared_words(profiles: Rows, patterns: Rows, winners: int) -> Rows:
+    """Return the nouns, verbs and adjectives that winners have more often than the corpus, the strongest first.
+
+    The profiles and patterns are one neuron and pole's rows of these tables. Up to 10 rows are returned, with `word`,
+    `count` of `n` winners, `q_value`, `lift` and `is_sure` (whether q is below 0.05). The less certain words come last.
+    A profile counts a word in one class; if its pattern has more winners, these count.
+    """
+    support: dict[str, int] = {}
+    for row in patterns:
+        if row["kind"] == "word":
+            support[row["pattern"]] = max(row["support"], support.get(row["pattern"], 0))
+    found: dict[str, Row] = {}
+    for row in sorted((r for r in profiles if r["property"] in _WORD_CLASSES and r["g2"] > 0), key=lambda r: -r["g2"]):
+        word = row["value"].lower()
+        sure = row["q_value"] is not None and row["q_value"] < MAX_Q
+        enough = row["count"] >= (LEAST_COUNT if sure else LEAST_UNSURE)
+        if word not in found and enough and (sure or (row["lift"] or 0.0) >= LIFT_UNSURE):
+            count = max(row["count"], support.get(row["value"], 0))
+            found[word] = {"word": row["value"], "count": count, "n": winners, "q_value": row["q_value"]}
+            found[word] |= {"lift": row["lift"], "is_sure": sure}
+    return sorted(found.values(), key=lambda row: not row["is_sure"])[:LISTED]
 
 
 def times(row: Row) -> str:
@@ -94,16 +171,6 @@ def _winners(patterns: Rows, profiles: Rows) -> int:
     """Return the number of winners that the shares are based on."""
     known = [round(row["support"] / row["share"]) for row in patterns[:1] if row["share"]]
     return known[0] if known else max((r["n"] for r in profiles if r["property"] == "dataset"), default=0)
-
-
-def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
-    found: Rows = []
-    for kind, rows in by_kind.items():
-        for row in rows[:_LOOKED_AT]:
-            own = _KIND_OF_PROPERTY.get(row["name"], kind) if kind == "value" else kind
-            items = row.get("items", [row["text"]])
-            found.append({"n": winners, "same_as": [], **row, "kind": own, "items": items})
-    return found
 
 
 def measured_class(term: Row, winners: int, others: int) -> Row:

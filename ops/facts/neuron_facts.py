@@ -9,10 +9,9 @@ import pyarrow.compute as pc
 
 from ops.facts.contrasts import RANKED, said_of_unit
 from ops.facts.examples import matched_words, peak_word, spans_of_findings, spans_of_words
-from ops.facts.findings import LEAST_COUNT, avoidances, findings, winners_with
+from ops.facts.findings import LEAST_COUNT, avoidances, findings, shared_words, winners_with
 from ops.facts.rows import POLE, Pair, Row, Rows, any_of, grouped
 from ops.facts.run_facts import RunFacts, better_pole
-from ops.facts.strongest import shared_words
 from ops.facts.verdicts import said_where
 from ops.outputs.names import SIDES
 
@@ -60,8 +59,7 @@ class NeuronFacts:
             token_activations/, or None) and `peak` (see `ops.facts.examples`).
         hard_negatives: the same for sentences that look like winners; empty without a rule that they could satisfy.
         peaks: its rows of peaks/ by rank.
-        findings, avoids: see `ops.facts.findings`.
-        shared_words: see `ops.facts.strongest`.
+        findings, avoids, shared_words: see `ops.facts.findings`.
         outputs: the tokens that it promotes and suppresses by side, or None.
         nearest: its rows of compare/neighbours/ by rank.
         contrasts: what it separates, one text for each contrast in which it ranks (`ops.facts.contrasts`).

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ops.facts.findings import avoidances, findings, times, winners_with
+from ops.facts.findings import avoidances, findings, shared_words, strongest, times, winners_with
 from ops.facts.neuron_lists import label
 from ops.statistics.association import measures
 from tests.unit.facts.made_up_rows import OTHERS, WINNERS, pattern, value
@@ -153,3 +153,58 @@ def test_a_form_is_one_finding_with_the_words_and_marks_that_say_the_same() -> N
     assert [label(row) for row in found] == ["first word: who", "mark: ?"]
     assert variants(found[1]) == ["question"]
     assert winners_with(found[0], sentences, OPTIONS) == set(range(10))
+
+
+def test_only_what_is_significant_and_preferred_is_listed() -> None:
+    rows = [
+        pattern("word", "sure"),
+        pattern("word", "unsure", q_value=0.05),
+        pattern("word", "avoided", g2=-10.0, lift=0.5),
+        pattern("word", "nothing to compare with", q_value=None, lift=None, g2=0.0),
+        pattern("tag", "NN NN"),
+    ]
+    found = strongest(rows, [value("topic", "space"), value("topic", "cars", q_value=0.9)], True)
+    assert texts(found) == [("word", "sure"), ("tag", "NN NN"), ("value", "space")]
+    assert texts(strongest(rows, [], False)) == [("word", "avoided")]
+
+
+def test_the_strongest_comes_first() -> None:
+    rows = [pattern("word", "b", g2=5.0), pattern("word", "a", g2=50.0), pattern("tag", "c", g2=-7.0)]
+    assert texts(strongest(rows, [], True)) == [("word", "a"), ("word", "b")]
+    more = [*rows, pattern("word", "d", g2=-9.0), pattern("word", "e", g2=-8.0)]
+    assert texts(strongest(more[::-1], [], False)) == [("word", "d"), ("word", "e"), ("tag", "c")]
+
+
+def test_values_that_count_tokens_or_are_shown_as_words_are_left_out() -> None:
+    profiles = [value("tag", "NN"), value("words_per_sentence", "7"), value("noun", "map"), value("noun", "sea")]
+    found = strongest([pattern("word", "map")], profiles, True)
+    assert [(row["name"], row["text"]) for row in found] == [("word", "map"), ("noun", "sea")]
+
+
+def test_a_value_that_two_properties_have_for_the_same_sentences_is_listed_once() -> None:
+    profiles = [value("domain", "books"), value("dataset", "books"), value("topic", "books", count=29)]
+    found = strongest([], profiles, True)
+    assert [(row["name"], row["same_as"], row["count"]) for row in found] == [
+        ("dataset", ["domain"], 30),
+        ("topic", [], 29),
+    ]
+    avoided = strongest([], [value("a", "x", g2=-9.0), value("b", "x", g2=-9.0)], False)
+    assert [row["same_as"] for row in avoided] == [["b"]]
+
+
+def word(value: str, count: int, q: float | None, lift: float = 10.0, name: str = "noun") -> dict[str, Any]:
+    return {"property": name, "value": value, "count": count, "q_value": q, "lift": lift, "g2": float(count)}
+
+
+def test_certain_words_come_first_and_others_are_called_less_certain() -> None:
+    profiles = [
+        word("net", 30, 0.5),
+        word("dlrs", 20, 0.001),
+        word("Dlrs", 3, 0.01),
+        word("news", 90, 0.0, name="dataset"),
+    ]
+    profiles += [word("of", 40, 0.5, lift=1.2), word("rare", 3, 0.5), word("said", 2, 0.001, name="verb")]
+    found = shared_words(profiles, [], 100)
+    assert [(w["word"], w["count"], w["is_sure"]) for w in found] == [("dlrs", 20, True), ("net", 30, False)]
+    patterns = [{"kind": "word", "pattern": "dlrs", "support": 24}, {"kind": "tag", "pattern": "net", "support": 90}]
+    assert [w["count"] for w in shared_words(profiles, patterns, 100)] == [24, 30], "also as another class"
