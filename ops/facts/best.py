@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from ops.arrays import Bools, Float64s, Int64s
-from ops.facts.main_items import find_main_items
+from ops.facts.evidence import LEFT_OUT, as_text
 from ops.facts.rows import POLE, Row, Rows, grouped, key_of
 from ops.facts.run_facts import RunFacts
 from ops.facts.text import enumerated, short_percent
@@ -19,9 +20,13 @@ from ops.topk.silent import heard
 
 SIMILAR = 0.5  # Jaccard similarity of the winners of two that are one finding
 COMPARED = 1_000  # the first winners of each are compared
+TRIED = 4  # the strongest typical entries of a leader, of which one is its main item
+AS_OFTEN = 0.5  # leaders share their main items if each has the other's at least this share as often
 NAMED = 2  # number of other neurons that are named
 _BLOCK = 256  # number of leaders that are compared with all others at once
 _FOUND = "found"  # the measure of explain/controls that says whether axes have a rule
+
+Alike = Callable[[int, int], Bools]  # which leaders are alike with each leader of a block, `[block, leaders]`
 
 
 def best_findings(run: RunFacts) -> Rows:
@@ -30,7 +35,8 @@ def best_findings(run: RunFacts) -> Rows:
     The leaders of families (`RunFacts.rules`) are visited in their order. One belongs to an earlier finding if its
     winners and those of the finding's first leader have a Jaccard similarity of 0.5 or more (at most 1,000 winners of
     each are compared), or if each of the two has the other's main item at least half as often as the other has it,
-    beyond the corpus (`ops.facts.main_items`).
+    beyond the corpus. A leader's main item is the strongest of its first typical entries that patterns/ or profiles/
+    list for it with a share above the corpus's.
 
     With lists of typical patterns that have a Jaccard similarity of 0.5 instead of main items, the first ten findings
     of 20,000 sentences of six corpora were ten times a URL, and 682 leaders were 662 findings.
@@ -42,8 +48,8 @@ def best_findings(run: RunFacts) -> Rows:
     leaders = run.rules
     if not leaders:
         return []
-    winners, items = _winners(run, leaders), find_main_items(run, leaders)
-    finding = _findings(lambda *block: _share_winners(winners, *block) | items.are_shared(*block), len(leaders))
+    share_winners, share_items = _share_winners(run, leaders), _share_main_items(run, leaders)
+    finding = _findings(lambda *block: share_winners(*block) | share_items(*block), len(leaders))
     families = grouped(run.read("families").to_pylist(), ("family",))
     members: dict[int, Rows] = {}
     for row, first in zip(leaders, finding.tolist(), strict=True):
@@ -100,11 +106,8 @@ def _compared(own: float, n: int, rotated: float, axes: int, many: str) -> str:
     return "" if own - rotated > 1.96 * error else ", a difference that chance can explain"
 
 
-def _findings(alike: Callable[[int, int], Bools], leaders: int) -> Int64s:
-    """Return the index of the first leader of each leader's finding, `[leaders]`.
-
-    `alike` returns which leaders are one finding with each leader of a block, `[block, leaders]`.
-    """
+def _findings(alike: Alike, leaders: int) -> Int64s:
+    """Return the index of the first leader of each leader's finding, `[leaders]`; leaders of a finding are alike."""
     finding = np.arange(leaders)
     is_first = np.zeros(leaders, bool)
     for start, stop in spans(leaders, _BLOCK):
@@ -115,23 +118,67 @@ def _findings(alike: Callable[[int, int], Bools], leaders: int) -> Int64s:
     return finding
 
 
-def _share_winners(winners: csr_array, first: int, stop: int) -> Bools:
-    """Return which leaders have similar winners to each leader of a block, `[block, leaders]`.
-
-    `winners` says which sentences each leader's winners are, `[leaders, sentences]`.
-    """
-    size = np.asarray(winners.sum(axis=1), np.float64)
-    shared: Float64s = (winners[first:stop] @ winners.T).toarray()
-    either = size[first:stop, None] + size - shared
-    return np.asarray((shared >= 1) & (shared >= SIMILAR * either))
-
-
-def _winners(run: RunFacts, leaders: Rows) -> csr_array:
-    """Return which sentences are among the first winners of each leader, `[leaders, sentences]`."""
+def _share_winners(run: RunFacts, leaders: Rows) -> Alike:
+    """Return the function that says which leaders have similar winners."""
     rows = run.read_numbered("topk", leaders, pc.field("rank") <= COMPARED, ["sent_id"])
     leader, sentence = (column.to_numpy() for column in rows.columns)
     ids, column = np.unique(sentence, return_inverse=True)
-    return csr_array((np.ones(len(leader)), (leader, column)), (len(leaders), len(ids)))
+    winners = csr_array((np.ones(len(leader)), (leader, column)), (len(leaders), len(ids)))
+    size = np.asarray(winners.sum(axis=1), np.float64)
+
+    def alike(first: int, stop: int) -> Bools:
+        shared: Float64s = (winners[first:stop] @ winners.T).toarray()
+        either = size[first:stop, None] + size - shared
+        return np.asarray((shared >= 1) & (shared >= SIMILAR * either))
+
+    return alike
+
+
+def _share_main_items(run: RunFacts, leaders: Rows) -> Alike:
+    """Return the function that says which leaders share their main items."""
+    tried = {}
+    for row in run.read("explanations", pc.field("verdict") == RULE, [*POLE, "typical"]).to_pylist():
+        entries = [as_text(entry) for entry in (row["typical"] or ())[:TRIED]]
+        tried[key_of(row)] = [(entry["kind"], entry["found"].lower()) for entry in entries]
+    of_leaders = [tried[key_of(leader)] for leader in leaders]
+    number = {item: i for i, item in enumerate(dict.fromkeys(item for items in of_leaders for item in items))}
+    excess = _excess(run, leaders, number)
+    # A leader without a main item shares none.
+    main, least = np.zeros(len(leaders), np.int64), np.full(len(leaders), np.inf)
+    for leader, items in enumerate(of_leaders):
+        own = excess[[leader]].toarray()[0]
+        known = [number[item] for item in items if own[number[item]] > 0]
+        if known:
+            main[leader], least[leader] = known[0], AS_OFTEN * own[known[0]]
+
+    def alike(first: int, stop: int) -> Bools:
+        block = slice(first, stop)
+        has, others_have = excess[block].toarray()[:, main], excess[:, main[block]].toarray().T
+        return np.asarray((has >= least) & (others_have >= least[block, None]))
+
+    return alike
+
+
+def _excess(run: RunFacts, leaders: Rows, number: dict[tuple[str, str], int]) -> csr_array:
+    """Return by how much the share of each leader's winners with an item exceeds the corpus's, `[leaders, items]`.
+
+    An item is a kind or property, and a text in lower case; `number` has the column of each. Of a word in upper and in
+    lower case, the more frequent form counts.
+    """
+    texts, found = pa.array([text for _, text in number], pa.string()), dict[tuple[int, int], float]()
+    for table, kind, text in (("patterns", "kind", "pattern"), ("profiles", "property", "value")):
+        # A profile of tags counts tokens instead of sentences.
+        left_out = pa.array(LEFT_OUT if table == "profiles" else (), pa.string())
+        is_item = pc.utf8_lower(pc.field(text)).isin(texts) & ~pc.field(kind).isin(left_out)
+        rows = run.read_numbered(table, leaders, is_item, [kind, text, "share", "baseline_share"])
+        more = pc.subtract(rows["share"], pc.fill_null(rows["baseline_share"], 0.0))
+        columns = (column.to_pylist() for column in (rows["number"], rows[kind], rows[text], more))
+        for leader, name, written, excess in zip(*columns, strict=True):
+            item = number.get((name.replace(" ", "_"), written.lower()))
+            if item is not None and excess > found.get((leader, item), 0.0):
+                found[leader, item] = excess
+    places = np.array([*found], np.int64).reshape(-1, 2).T
+    return csr_array((np.array([*found.values()]), places), (len(leaders), max(len(number), 1)))
 
 
 def _members(leaders: Rows, families: dict[Any, Rows]) -> Row:
