@@ -1,7 +1,7 @@
 """The evidence that searches rank: what winners have more often than the corpus, from all tables, in one form."""
 
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +10,7 @@ from scipy.special import chdtrc, rel_entr
 
 from ops.facts.findings import LEAST_COUNT, MAX_Q, measured_class
 from ops.facts.query import APART, JOINED, normalised
+from ops.facts.rows import POLE, Row, Rows, key_of
 
 # What a text is compared as: words in lower case, codes of tags and labels, the name of a value, or alternatives.
 FORMS = ("words", "codes", "name", "group")
@@ -56,7 +57,11 @@ _OF_PROFILES, _OF_PEAKS = f"count >= {LEAST_COUNT} and property", f"count >= {LE
 _MARK = "if(property = 'punctuation', 'mark', property)"
 # In a subtree, the labels in order are its codes.
 _CODES = "if(kind = 'tag', pattern, translate(pattern, '()', ''))"
-_BRANCHES = (
+# Evidence is what at least 3 winners have, and more often than the corpus with a q below 0.05. `text` is compared with
+# a phrase in the way of `form`; `g2` is rounded to one decimal place, as a static site stores it; `rank` is that by g2
+# within neuron, pole and kind; `is_expected` says whether the baseline share is not that of the corpus but what the
+# data sets and lengths of the winners would give.
+BRANCHES = (
     _branch("patterns", "words", "kind", "pattern", "lower(pattern)", _SUPPORT, f"{_OF_PATTERNS} = 'word'"),
     _branch("patterns", "codes", "kind", "pattern", _CODES, _SUPPORT, f"{_OF_PATTERNS} <> 'word'"),
     _branch("profiles", "words", _MARK, "value", "lower(value)", "count, n", f"{_OF_PROFILES} in {_WORDS}"),
@@ -70,31 +75,16 @@ _BRANCHES = (
 )  # fmt: skip
 
 
-def branches(tables: Collection[str]) -> list[Branch]:
-    """Return the evidence in these tables, of which `LISTED` has the rows that `listed_evidence` returns.
-
-    It has what at least 3 winners have, and more often than the corpus with a q below 0.05. `text` is what a phrase is
-    compared with, in the way of `form`; `g2` is rounded to one decimal place, as a static site stores it; `rank` is
-    that by g2 within neuron, pole and kind; `is_expected` says whether the baseline share is not that of the corpus but
-    what the data sets and lengths of the winners would give.
-    """
-    return [branch for branch in _BRANCHES if branch.table in (*tables, LISTED)]
-
-
 def listed_evidence(tables: Mapping[str, ds.Dataset]) -> pa.Table:
     """Return the evidence that explanations list, by `SCHEMA`: their typical items, and classes of words."""
-    rows = [*_typical(tables), *_word_classes(tables)]
+    rows = [*_typical(tables["explanations"]), *_word_classes(tables)] if "explanations" in tables else []
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def _typical(tables: Mapping[str, ds.Dataset]) -> list[dict[str, Any]]:
+def _typical(explanations: ds.Dataset) -> Rows:
     """Return the entries of `typical`, whose strength is the signed G2 of the winners against the expected number."""
-    names = tables["explanations"].schema.names if "explanations" in tables else ()
-    if "typical" not in names:
-        return []
     rows = []
-    table = tables["explanations"].to_table(columns=["layer", "unit", "pole", "n", "typical"])
-    for explained in table.to_pylist():
+    for explained in explanations.to_table(columns=[*POLE, "n", "typical"]).to_pylist():
         n = explained.pop("n")
         for rank, entry in enumerate(explained.pop("typical") or (), 1):
             count, expected = entry["winners"], max(entry["expected"], 1e-9)
@@ -106,7 +96,7 @@ def _typical(tables: Mapping[str, ds.Dataset]) -> list[dict[str, Any]]:
     return rows
 
 
-def as_text(entry: dict[str, Any]) -> dict[str, str]:
+def as_text(entry: Row) -> dict[str, str]:
     """Return the kind of a typical entry, what was found, and the form and text with which a phrase is compared."""
     kind, found, words = entry["kind"], entry["pattern"], [word.lower() for word in entry["words"] or ()]
     if kind in ("value", "form") and ": " in found:  # such as `sentiment: negative` and `first word: the`
@@ -123,25 +113,20 @@ def as_text(entry: dict[str, Any]) -> dict[str, str]:
     return {"kind": kind, "found": found, "form": form, "text": text}
 
 
-def _word_classes(tables: Mapping[str, ds.Dataset]) -> list[dict[str, Any]]:
+def _word_classes(tables: Mapping[str, ds.Dataset]) -> Rows:
     """Return the classes of words of score cards.
 
     A card chose its class among all literals of the pool, so q is the p value of G2 times their number.
     """
-    if not {"explanations", "explanation_terms", "explain/literals", "profiles"} <= set(tables):
-        return []
     is_class = (pc.field("kind") == "word_class") & (pc.field("model") == "winners") & ~pc.field("negated")
-    columns = ["layer", "unit", "pole", "pattern", "items", "share", "baseline_share"]
+    columns = [*POLE, "pattern", "items", "share", "baseline_share"]
     terms = tables["explanation_terms"].to_table(columns=columns, filter=is_class)
-    if not terms.num_rows:
-        return []
-    counts = tables["explanations"].to_table(columns=["layer", "unit", "pole", "n"]).to_pylist()
-    winners = {(row["layer"], row["unit"], row["pole"]): row["n"] for row in counts}
+    winners = {key_of(row): row["n"] for row in tables["explanations"].to_table(columns=[*POLE, "n"]).to_pylist()}
     of_dataset = pc.field("property") == "dataset"
     others = pc.max(tables["profiles"].to_table(columns=["baseline_n"], filter=of_dataset)["baseline_n"]).as_py() or 0
     literals, rows = tables["explain/literals"].count_rows(), []
     for term in terms.to_pylist() if others else ():
-        own = measured_class(term, winners[term["layer"], term["unit"], term["pole"]], others)
+        own = measured_class(term, winners[key_of(term)], others)
         q = min(1.0, float(chdtrc(1, abs(own["g2"]))) * literals)
         if own["g2"] > 0 and own["lift"] > 1 and q < MAX_Q and own["count"] >= LEAST_COUNT:
             text = "|".join(item.lower() for item in term.pop("items"))

@@ -1,5 +1,6 @@
 """The syntax of a search: a phrase, the kind of thing that it names, and filters."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -44,16 +45,6 @@ class Query(NamedTuple):
     verdict: str = ""
     pole: str = ""
     layer: int | None = None
-
-    @property
-    def words(self) -> str:
-        """The phrase in lower case."""
-        return self.text.lower()
-
-    @property
-    def name(self) -> str:
-        """The phrase as the name of a construction or a value."""
-        return normalised(self.text)
 
 
 def normalised(text: str) -> str:
@@ -124,8 +115,11 @@ def parse_form(given: Mapping[str, str]) -> Query | None:
 def _filter(name: str, comparison: str, value: str, others: dict[str, Any]) -> dict[str, Any]:
     """Return the field of a query that a filter sets."""
     if name in NUMBERS:
-        limit = _number(value)
-        if limit is None:
+        try:
+            limit = float(value)
+        except ValueError:
+            limit = math.nan
+        if not math.isfinite(limit):
             given = f"{name}:{comparison}{one_line(value, 40)}"
             raise InputError(f"{given}: there is no number; write it as {name}:{NUMBERS[name]}0.5")
         return {"numbers": (*others.get("numbers", ()), (name, comparison or NUMBERS[name], limit))}
@@ -141,11 +135,3 @@ def _filter(name: str, comparison: str, value: str, others: dict[str, Any]) -> d
     if not (value.isascii() and value.isdigit() and len(value) <= 4):
         raise InputError(f"layer:{one_line(value, 40)} is not the number of a layer; layers count from 1")
     return {name: int(value)}
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if value == value and abs(value) != float("inf") else None

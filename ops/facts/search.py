@@ -3,17 +3,18 @@
 import math
 import re
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from threading import Lock, Timer
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ops.errors import InputError, one_line
-from ops.facts.evidence import COMPARED_ALIKE, KINDS, LISTED, NAME, OF_PLACES, Branch, branches, listed_evidence
+from ops.facts.evidence import BRANCHES, COMPARED_ALIKE, KINDS, LISTED, NAME, OF_PLACES, Branch, listed_evidence
 from ops.facts.listing import Columns, Listing
-from ops.facts.query import AUDITED, PERSON, PRONOUN, Query
+from ops.facts.query import AUDITED, PERSON, PRONOUN, Query, normalised
 from ops.facts.rows import Key, Row
 from ops.facts.run_facts import RunFacts
 from ops.facts.text import number
@@ -59,7 +60,6 @@ select layer, unit, pole, rank, activation, sentence as found, dataset, {{column
 """
 BY_MATCH = "level, g2 desc, layer, unit, pole"
 BY_VERDICT = "margin_low desc nulls last, auc_excess desc nulls last, layer, unit, pole"
-_NUMBER_COLUMNS = {"score": "auc"}
 _MATCH: Columns = (
     ("G2", "{g2:.1f}"), ("lift", "{lift:lift}"), ("q", "{q:q}"), ("winners", "{count:,} of {n:,}"),
     ("found", "{kind:plain}: {found}"), ("verdict", "{verdict}"), ("explanation", "{explanation}"),
@@ -77,32 +77,6 @@ _ORDERS = {
 }
 
 
-class Wanted(NamedTuple):
-    """What a query's phrase is compared with, by the form of the evidence (`ops.facts.evidence`).
-
-    Attributes:
-        words: the phrase in lower case, compared with words; empty if it can only be codes.
-        names: the phrase as a name, in the singular too, compared with values.
-        codes: tags and labels in order, compared with codes: the phrase itself, or those that it names.
-    """
-
-    words: str
-    names: tuple[str, ...]
-    codes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, query: Query) -> "Wanted":
-        """Return what a query's phrase is compared with. Tags and labels have capital letters, unless asked for."""
-        known, text = codes_by_name(), query.text.upper() if query.kind in ("tag", "subtree") else query.text
-        every = {code for codes in known.values() for code in codes}
-        is_code = not query.kind and all(part.isalpha() and part in every for part in text.split())
-        named = re.sub(PERSON, PRONOUN, query.name)
-        names = tuple(dict.fromkeys((query.name, query.name.removesuffix("s"), named)))
-        if query.is_quoted:
-            return cls(query.words, names[:1], ())
-        return cls("" if is_code else query.words, names, tuple(dict.fromkeys((text, *known.get(query.name, ())))))
-
-
 class Searcher:
     """Answers queries with DuckDB, which sees only the given tables and can neither open files nor change anything.
 
@@ -116,7 +90,7 @@ class Searcher:
         self, tables: Mapping[str, ds.Dataset], seconds: float, silent: Collection[tuple[int, int]] = ()
     ) -> None:
         self.tables, self.seconds = tables, seconds
-        self._lock, self._properties = Lock(), frozenset[str]()
+        self._lock = Lock()
         self._connection = duckdb.connect(
             config={"enable_external_access": False, "memory_limit": MEMORY, "temp_directory": ""}
         )
@@ -128,7 +102,7 @@ class Searcher:
         rows = [{"layer": layer, "unit": unit} for layer, unit in silent]
         self._connection.register("silent", pa.Table.from_pylist(rows, pa.schema(_SILENT)))
         self._connection.execute("set lock_configuration = true")
-        self._branches = branches(tables)
+        self._branches = [branch for branch in BRANCHES if branch.table in (*tables, LISTED)]
 
     @classmethod
     def of(cls, run: RunFacts, seconds: float) -> "Searcher":
@@ -136,13 +110,11 @@ class Searcher:
         tables = {name: run.tables.dataset(name) for name in SEARCHED if name in run.table_names}
         return cls(tables, seconds, run.silent)
 
-    @property
+    @cached_property
     def properties(self) -> frozenset[str]:
         """The properties that can be searched by name, as a query's `kind` writes them."""
-        if not self._properties and "profiles" in self.tables:
-            found = self._execute(f"select distinct {_named('property')} as name from profiles", {})
-            self._properties = frozenset(row["name"] for row in found)
-        return self._properties
+        found = self._execute(f"select distinct {_named('property')} as name from profiles", {})
+        return frozenset(row["name"] for row in found)
 
     def find(self, query: Query) -> list[dict[str, Any]]:
         """Return at most `MOST` rows, each with `total`, the number of all matches; only one search runs at a time.
@@ -201,16 +173,14 @@ class Searcher:
 
 def statement(query: Query, evidence: list[Branch]) -> tuple[str, dict[str, Any]]:
     """Return the SQL of a query over the evidence, which contains only fixed text, and the values to bind to it."""
-    values: dict[str, Any] = {"words": query.words, "kind": query.kind, "layer": query.layer, "pole": query.pole}
-    values |= {"verdict": query.verdict}
+    values: dict[str, Any] = query._asdict() | {"words": query.text.lower()}
     limits = [f"{name} = ${name}" for name in ("layer", "pole") if values[name] not in ("", None)]
     if query.verdict:
         limits.append(f"{'across' if query.verdict in AUDITED else 'verdict'} = $verdict")
     matches = [f"{_named('kind')} = $kind"] if query.kind else []
     for place, (name, comparison, limit) in enumerate(query.numbers):
-        (limits if name == "score" else matches).append(
-            f"{_NUMBER_COLUMNS.get(name, name)} {comparison} $number{place}"
-        )
+        own, column = (limits, "auc") if name == "score" else (matches, name)
+        own.append(f"{column} {comparison} $number{place}")
         values[f"number{place}"] = limit
     form, order = _LISTED, BY_VERDICT
     matched = ""
@@ -218,13 +188,13 @@ def statement(query: Query, evidence: list[Branch]) -> tuple[str, dict[str, Any]
         form, order = _SENTENCES, "rank, layer, unit, pole"
     elif query.text:
         form, order = _MATCHED, BY_MATCH
-        levels, own = _levels(Wanted.of(query), bool(query.kind))
+        levels, phrase = _levels(query)
         matched = " union all ".join(
             f"select *, {levels[branch.form]} as level from ({branch.sql})"
             for branch in evidence
             if branch.form in levels
         )
-        values |= own
+        values |= phrase
     known = _KNOWN.format(limits=" and ".join([*limits, "true"]), order=order)
     sql = form.format(columns=_COLUMNS, known=known, evidence=matched, matches=" and ".join([*matches, "true"]))
     return sql, {name: value for name, value in values.items() if f"${name}" in sql}
@@ -240,22 +210,30 @@ def by_verdict(key: Key, known: Mapping[str, Any]) -> tuple[Any, ...]:
     return (*(math.inf if end is None else -end for end in ends), *key)
 
 
-def _levels(wanted: Wanted, is_kind_given: bool) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return the SQL of how well evidence of each form matches, and the values to bind.
+def _levels(query: Query) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the SQL of how well evidence of each form matches a query's phrase, and the values to bind.
 
     It is 0 if the evidence is the phrase, 1 if it contains it, otherwise null. Forms that cannot match are left out.
+    Words are compared with the phrase in lower case, values with the phrase as a name, in the singular too, and codes
+    with the phrase itself and with those that it names. Tags and labels have capital letters, unless asked for.
     """
-    values: dict[str, Any] = {f"name{place}": name for place, name in enumerate(wanted.names)}
-    values |= {f"code{place}": code for place, code in enumerate(wanted.codes)}
+    known, name = codes_by_name(), normalised(query.text)
+    text = query.text.upper() if query.kind in ("tag", "subtree") else query.text
+    forms = dict.fromkeys((name, name.removesuffix("s"), re.sub(PERSON, PRONOUN, name)))
+    meant = dict.fromkeys((text, *known.get(name, ())))
+    if query.is_quoted:
+        forms, meant = {name: None}, {}
+    values: dict[str, Any] = {f"name{place}": name for place, name in enumerate(forms)}
+    values |= {f"code{place}": code for place, code in enumerate(meant)}
     names, codes = ([f"${name}" for name in values if name.startswith(start)] for start in ("name", "code"))
     kind, named = NAME.format("kind"), ", ".join(names)
-    value = f"text in ({named})" + ("" if is_kind_given else f" and kind not in {OF_PLACES}")
+    value = f"text in ({named})" + ("" if query.kind else f" and kind not in {OF_PLACES}")
     in_value = " or ".join(_contains(f"{kind} || ' ' || text || ' ' || {kind}", name) for name in names)
     levels = {
         "name": _case(f"{value} or {kind} || ' ' || text in ({named}) or text || ' ' || {kind} in ({named})", in_value)
     }
-    if wanted.words:
-        values["words"] = wanted.words
+    every = {code for codes in known.values() for code in codes}
+    if query.is_quoted or query.kind or not all(part.isalpha() and part in every for part in text.split()):
         levels["words"] = _case("text = $words", _contains("text", "$words"))
         levels["group"] = "case when contains('|' || text || '|', '|' || $words || '|') then 1 end"
     if codes:

@@ -85,7 +85,7 @@ function sortable(table) {
   // The index has -100 times the decimal logarithm of q, rounded down, and so has a limit.
   function ofQ(q) { return Math.floor(-100 * Math.log10(q) + 1e-6); }
   function byQ(sign) { return sign[0] === "<" ? (a, b) => a >= b : (a, b) => a < b; }
-  // What the phrase is compared with: see Wanted in ops/facts/search.py.
+  // What the phrase is compared with: see _levels in ops/facts/search.py.
   function wanted(index, asked, quoted) {
     const codes = new Set(Object.values(index.names).flat()), low = asked.text.toLowerCase(), name = named(asked.text);
     const own = asked.kind === "tag" || asked.kind === "subtree" ? asked.text.toUpperCase() : asked.text;

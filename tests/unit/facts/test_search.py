@@ -90,6 +90,7 @@ SCORES = [
 ]
 EXPLAINED = [
     {"layer": layer, "unit": unit, "pole": "top", "text": text, "verdict": verdict, "margin_low": margin, "n": 100}
+    | {"typical": []}
     for layer, unit, text, verdict, margin in [
         (1, 0, "Sentences with *end*: 64 % of its winners.", "rule", 0.25),
         (1, 1, "Sentences with a word like *exam/school/work*: 50 % of its winners.", "rule", 0.5),
@@ -222,9 +223,7 @@ def test_what_is_found_in_comparison_with_the_corpus_is_ranked_by_it_alone() -> 
     """Unit 1:0 has *end* by both comparisons; what is typical of it has the higher G2, but is not what others have."""
     entry = {"kind": "word", "pattern": "end", "words": ["end"], "winners": 60, "expected": 0.5, "q": 0.001}
     typical = [entry, entry | {"pattern": "start", "words": ["start"]}]
-    own = searcher(
-        explanations=[EXPLAINED[0] | {"typical": typical}, *(row | {"typical": []} for row in EXPLAINED[1:])]
-    )
+    own = searcher(explanations=[EXPLAINED[0] | {"typical": typical}, *EXPLAINED[1:]])
     (row,) = (row for row in own.find(parse_query("end")) if (row["layer"], row["unit"]) == (1, 0))
     assert (row["g2"], row["lift"]) == (12.0, 2.0)
     (row,) = own.find(parse_query("start"))
