@@ -21,14 +21,13 @@ from ops.facts.audit_findings import read_audit_findings
 from ops.facts.best import said_also, said_in_brief
 from ops.facts.comparison import comparisons, read_findings
 from ops.facts.contrasts import read_contrasts
-from ops.facts.listing import Listing
+from ops.facts.listing import Listing, lay_out_listings
 from ops.facts.neuron_facts import BETTER, NeuronFacts, read_neurons
 from ops.facts.query import parse_query
 from ops.facts.rows import name_of
 from ops.facts.run_facts import RunFacts
 from ops.facts.search import Searcher, found_listing
 from ops.show.best import lay_out_best, read_best, with_words
-from ops.show.listing import lay_out_listings
 from ops.show.neuron import SCREEN, lay_out_neuron
 from ops.show.side_jobs import (
     head_listings,

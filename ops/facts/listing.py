@@ -1,9 +1,12 @@
-"""Lists of findings over a run, which `show` prints and pages draw."""
+"""Lists of findings over a run, which `show` prints as text and pages draw."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
-from ops.facts.text import filled
+from ops.facts.text import filled, shorten, wrap
+
+LEAST = 16  # the first column of a text has at least this many characters
+INDENT = 2
 
 Columns = Sequence[tuple[str, str]]  # titles, and formats of the cells such as `{count:,} of {n:,}` (see `filled`)
 
@@ -36,3 +39,31 @@ class Listing(NamedTuple):
             all(cell in ("-", "no other") or cell.lstrip("+-")[:1].isdigit() for cell in cells)
             for cells in zip(*self.rows, strict=True)
         ]
+
+    def lines(self, width: int) -> list[str]:
+        """Return the list as lines of text: what it shows, its rows in columns, and its notes.
+
+        The first column is cut so that the others have room. Columns of numbers are aligned on the right.
+        """
+        lines = [wrap(self.about, width)] if self.about else []
+        if self.rows:
+            table, is_number = [self.titles, *self.rows], self.is_number
+            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+            left = width - INDENT - sum(wide + 2 for wide in widths[1:])
+            widths[0] = max(min(widths[0], left), min(widths[0], LEAST))
+            for number, (first, *cells) in enumerate(table):
+                own = "" if number == 0 and not self.about else " " * INDENT
+                room = widths[0] + INDENT - len(own)
+                start = own + _aligned(shorten(first, room), room, is_number[0])
+                columns = zip(cells, widths[1:], is_number[1:], strict=True)
+                lines.append(shorten("  ".join([start, *(_aligned(*column) for column in columns)]).rstrip(), width))
+        return [*lines, *(wrap(f"  {note}", width) for note in self.notes)]
+
+
+def lay_out_listings(listings: Iterable[Listing], width: int) -> str:
+    """Return lists of findings as text, with an empty line between them."""
+    return "\n\n".join("\n".join(listing.lines(width)) for listing in listings)
+
+
+def _aligned(cell: str, width: int, is_number: bool) -> str:
+    return f"{cell:>{width}}" if is_number else f"{cell:<{width}}"

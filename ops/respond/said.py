@@ -7,7 +7,6 @@ from ops.facts.text import in_brief, plain, short_percent, shorten, wrap
 from ops.respond.corpus import LEAST
 from ops.respond.measure import DRAWS
 from ops.respond.tails import OUTER
-from ops.show.listing import lines_of
 from ops.topk.unit_names import UnitNames
 
 INDENT = 6  # of an explanation below the numbers of its unit
@@ -98,7 +97,7 @@ def lay_out_common(facts: Row, names: UnitNames, width: int) -> list[str]:
 
 def _with_explanations(listing: Listing, rows: list[Row], width: int) -> list[str]:
     """Return the lines of a list, with the explanation of each row, without its numbers, below it."""
-    lines = lines_of(listing, width)
+    lines = listing.lines(width)
     for place, row in reversed([*enumerate(rows, len(lines) - len(rows) + 1)]):
         if row["explanation"]:
             said = f"{plain(row['verdict'])}: {in_brief(row['explanation'])}"

@@ -5,7 +5,6 @@ from ops.facts.listing import Listing
 from ops.facts.rows import POLE, Row, key_of
 from ops.facts.run_facts import RunFacts
 from ops.facts.text import in_brief, wrap
-from ops.show.listing import lines_of
 
 # What is listed of a neuron with a rule, and of a scored one.
 _RULES = [
@@ -50,4 +49,4 @@ def lay_out_best(run: RunFacts, rows: list[Row], total: int, width: int) -> str:
         [row | {"text": in_brief(row["text"])} for row in rows],
     )
     brief = said_in_brief(run)
-    return "\n".join([*([wrap(brief, width)] if brief else []), *lines_of(listing, width)])
+    return "\n".join([*([wrap(brief, width)] if brief else []), *listing.lines(width)])

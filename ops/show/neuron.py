@@ -12,7 +12,6 @@ from ops.outputs.names import SIDES
 from ops.penn_names import PHRASES, TAGS
 from ops.penn_names import name_of as name_of_code
 from ops.schema.verdicts import RULE
-from ops.show.listing import lines_of
 from ops.show.winner_lines import LEGEND, line_head, marked, winner_line
 from ops.topk.silent import SAID
 
@@ -41,7 +40,7 @@ def lay_out_neuron(facts: NeuronFacts, everything: bool, rows: int | None, width
     avoids = facts.avoids[: most["avoids"]]
     if avoids:
         listing = (measured if everything else _short)("What they avoid", avoids, facts.n_winners)
-        rest += ["", *lines_of(listing, width)]
+        rest += ["", *listing.lines(width)]
     rest += _peaks(facts, most["peaks"], width)
     if everything:
         rest += _everything(facts, rows or MOST, width)
@@ -115,9 +114,9 @@ def _findings(facts: NeuronFacts, rows: int, everything: bool, width: int) -> li
     if not facts.findings:
         return ["Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)"]
     if not everything:
-        return lines_of(_short(TITLE, _said_first(facts.findings)[:rows], facts.n_winners), width)
+        return _short(TITLE, _said_first(facts.findings)[:rows], facts.n_winners).lines(width)
     findings = facts.findings[:rows]
-    lines = lines_of(measured(TITLE, findings, facts.n_winners), width)
+    lines = measured(TITLE, findings, facts.n_winners).lines(width)
     for place, row in reversed([*enumerate(findings[:EXAMPLES], 2)]):
         lines[place:place] = _example(row, width)
     return lines + _wrapped(f"  {COLUMNS}", width)
@@ -231,4 +230,4 @@ def _everything(facts: NeuronFacts, rows: int, width: int) -> list[str]:
 
 
 def _lists(listings: list[Listing], width: int) -> list[str]:
-    return [line for listing in listings if listing.rows for line in ("", *lines_of(listing, width))]
+    return [line for listing in listings if listing.rows for line in ("", *listing.lines(width))]

@@ -5,12 +5,11 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ops.errors import InputError, one_line
-from ops.facts.listing import Listing
+from ops.facts.listing import Listing, lay_out_listings
 from ops.facts.rows import Row, Rows
 from ops.facts.text import interval, number, plain, wrap
 from ops.facts.verdicts import AUDITED, HALVES, NEURONS, PERMUTED
 from ops.meaning.words import fold, split_words
-from ops.show.listing import lay_out_listings, lines_of
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
 
@@ -51,7 +50,7 @@ def lay_out_audit(facts: Row, width: int) -> str:
     if facts["explained"]:
         rows = [counts | {"name": _NAMES[name]} for name, counts in facts["verdicts"].items()]
         verdicts = [(plain(verdict), f"{{{verdict}:,}}") for verdict in AUDITED]
-        lines += ["", *lines_of(Listing.of("", [("Verdicts", "{name}"), *verdicts], rows), width)]
+        lines += ["", *Listing.of("", [("Verdicts", "{name}"), *verdicts], rows).lines(width)]
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@ import re
 from typing import Any
 
 from ops.facts.comparison import comparisons
-from ops.show.listing import lay_out_listings
+from ops.facts.listing import lay_out_listings
 
 Rows = list[dict[str, Any]]
 

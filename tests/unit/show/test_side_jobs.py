@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.show.listing import lay_out_listings
+from ops.facts.listing import lay_out_listings
 from ops.show.side_jobs import head_listings, mixing_ratios, position_listings, word_listings
 
 HEAD_ROW: dict[str, Any] = {"type": "Numbers", "tokens": ["1873", "1878"], "n": 32, "rank": 1}
