@@ -10,8 +10,7 @@ from ops.facts.comparison import comparisons, read_findings
 from ops.facts.contrasts import read_contrasts
 from ops.facts.listing import Listing
 from ops.facts.rows import Row
-from ops.report.captions import caption
-from ops.report.side_jobs import SIDE_JOBS, finding
+from ops.report.side_jobs import SIDE_JOBS, caption, finding
 from ops.schema import TABLES
 from ops.schema.columns import STRINGS, Column, TableSpec
 from ops.storage.store import Store
