@@ -55,26 +55,13 @@ def draw_histogram(neuron: dict[str, Any]) -> Histogram:
     return Histogram((counts / counts.max()).tolist(), low, high)
 
 
-class Node(NamedTuple):
-    """A node of a drawn tree: its label and the coordinates of the label's centre."""
+def draw_tree(pattern: str) -> Row:
+    """Return a subtree pattern as a drawing: leaves from left to right, each parent centred above them.
 
-    label: str
-    x: float
-    y: float
-
-
-class Drawing(NamedTuple):
-    """A drawn tree: nodes, edges as (x, y, x, y), and its size in pixels."""
-
-    nodes: list[Node]
-    edges: list[tuple[float, float, float, float]]
-    width: float
-    height: float
-
-
-def draw_tree(pattern: str) -> Drawing:
-    """Return the positions of a subtree pattern's nodes: leaves from left to right, each parent centred above them."""
-    nodes: list[Node] = []
+    It has `nodes` with a `label` and its centre, `x` and `y`; `edges` as (x, y, x, y); and `width` and `height` in
+    pixels.
+    """
+    nodes: list[Row] = []
     edges: list[tuple[float, float, float, float]] = []
     right = 0.0
 
@@ -90,46 +77,20 @@ def draw_tree(pattern: str) -> Drawing:
         else:
             x = right + width / 2
             right += width
-        nodes.append(Node(tree.label, x, y))
+        nodes.append({"label": tree.label, "x": x, "y": y})
         return x, y
 
     place(read_pattern(pattern), 0)
-    return Drawing(nodes, edges, right, max(node.y for node in nodes) + 8)
+    return {"nodes": nodes, "edges": edges, "width": right, "height": max(node["y"] for node in nodes) + 8}
 
 
-class Mark(NamedTuple):
-    """One data set's lift: its short and full name, its line's centre `y`, and the positions of dot and interval.
-
-    `x` is None if the lift is not known. `is_above` says whether the complete interval is above 1.
-    """
-
-    name: str
-    whole: str
-    y: int
-    x: float | None = None
-    low: float = 0.0
-    high: float = 0.0
-    is_above: bool = False
-
-
-class Strips(NamedTuple):
-    """The strips of a neuron and pole, with one axis: its left end, the position of lift 1, and ticks with labels.
-
-    A strip is a literal's row with its `marks`, its `height`, and `said`, a description in words.
-    """
-
-    strips: list[Row]
-    left: int
-    one: float
-    ticks: list[tuple[float, str]]
-    width: int
-
-
-def lift_strips(literals: Sequence[Row]) -> Strips:
-    """Return the strips of some rows of audit/patterns/.
+def lift_strips(literals: Sequence[Row]) -> Row:
+    """Return some rows of audit/patterns/ as strips along one axis: `left`, `one` (lift 1), `ticks`, and `width`.
 
     The axis shows the logarithm of the lift and includes all lifts from a thousandth to 1,000. Intervals that extend
-    beyond the axis are cut at its ends.
+    beyond the axis are cut at its ends. A strip is a literal's row with `marks`, `height`, and `said`, a description in
+    words. A mark is a data set's lift: its short `name` and its `whole` one, `y` (its line's centre), `x` (None if the
+    lift is not known), the ends of its interval, `low` and `high`, and `is_above`, whether all of it is above 1.
     """
     known = [value for row in literals for value in row["log_lifts"] if value is not None]
     low = max(min([-_LEAST, *known]), -_MOST)
@@ -143,22 +104,22 @@ def lift_strips(literals: Sequence[Row]) -> Strips:
 
     within = [tick for tick in _TICKS if low <= math.log(tick) <= high]
     ticks = within if len(within) > 1 else _NEAR_TICKS
-    return Strips(
-        [_strip(row, place) for row in literals],
-        NAMES,
-        place(0.0),
-        [(place(math.log(tick)), f"{tick:,g}") for tick in ticks],
-        NAMES + PLOT + EDGE,
-    )
+    return {
+        "strips": [_strip(row, place) for row in literals],
+        "left": NAMES,
+        "one": place(0.0),
+        "ticks": [(place(math.log(tick)), f"{tick:,g}") for tick in ticks],
+        "width": NAMES + PLOT + EDGE,
+    }
 
 
 def _strip(row: Row, place: Callable[[float], float]) -> Row:
     marks = []
     columns = (row[name] for name in ("dataset_names", "log_lifts", "log_lifts_low", "log_lifts_high"))
     for number, (name, value, low, high) in enumerate(zip(*columns, strict=True)):
-        mark = Mark(shorten(name, LETTERS), name, LINE * number + LINE // 2)
+        mark = {"name": shorten(name, LETTERS), "whole": name, "y": LINE * number + LINE // 2, "x": None}
         if value is not None:
             low, high = (value if end is None else end for end in (low, high))
-            mark = mark._replace(x=place(value), low=place(low), high=place(high), is_above=low > 0)
+            mark |= {"x": place(value), "low": place(low), "high": place(high), "is_above": low > 0}
         marks.append(mark)
     return row | {"marks": marks, "height": LINE * len(marks) + FOOT, "said": said_lifts(row)}
