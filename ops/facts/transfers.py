@@ -20,8 +20,8 @@ class Transfers:
 
     Attributes:
         names: the data sets, sorted.
-        above: the gain of one data set's card in another data set, `[from, to]`.
-        below: the gain of the other data set's own card there, over the same neurons and poles, `[from, to]`.
+        above: the gain of one data set's card in another data set, `[from, to]`; 0 on the diagonal.
+        below: the gain of the other data set's own card there, over the same neurons and poles, `[from, to]`; the same.
         neurons: the number of neurons and poles with rows.
     """
 
@@ -32,8 +32,11 @@ class Transfers:
 
     def ratios(self) -> Float64s:
         """Return the transfer of each pair, `[from, to]`. NaN: the diagonal, and where own cards gain too little."""
-        known = (self.below >= LEAST_GAIN * max(self.neurons, 1)) & ~np.eye(len(self.names), dtype=np.bool_)
-        return np.asarray(np.divide(self.above, self.below, out=np.full(known.shape, np.nan), where=known))
+        return self._divided(self.above, self.below)
+
+    def _divided(self, above: Float64s, below: Float64s) -> Float64s:
+        known = below >= LEAST_GAIN * max(self.neurons, 1)
+        return np.asarray(np.divide(above, below, out=np.full(known.shape, np.nan), where=known))
 
     def overall(self) -> float | None:
         """Return the transfer over all pairs, as a ratio of sums. None if own cards gain nothing."""
@@ -42,14 +45,10 @@ class Transfers:
 
     def between_halves(self, names: Sequence[str]) -> Float64s:
         """Return the transfer between the two halves of each data set, `[names]`, for sums of the control `halves`."""
-        sums = np.zeros((2, len(names)))
-        for i, one in enumerate(self.names):
-            for j, other in enumerate(self.names):
-                whole = one.rpartition(_HALF)[0]
-                if i != j and whole in names and whole == other.rpartition(_HALF)[0]:
-                    sums[:, names.index(whole)] += self.above[i, j], self.below[i, j]
-        known = sums[1] >= LEAST_GAIN * max(self.neurons, 1)
-        return np.asarray(np.divide(sums[0], sums[1], out=np.full(len(names), np.nan), where=known))
+        is_half = [np.array([own.rpartition(_HALF)[0] == name for own in self.names]) for name in names]
+        # The diagonal is 0, so the sum over the halves of a data set has both ways and nothing else.
+        above, below = (np.array([sums[own][:, own].sum() for own in is_half]) for sums in (self.above, self.below))
+        return self._divided(above, below)
 
     def mean_gains(self) -> Float64s:
         """Return the mean gain of each data set's own cards, over neurons and the other data sets, `[names]`."""
