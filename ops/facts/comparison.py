@@ -12,12 +12,6 @@ from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.silent import read_heard
 
-# The tables that the findings are read from.
-_READ = (
-    "compare/runs", "compare/universal", "compare/rotated", "compare/dimensions", "compare/nearest",
-    "compare/group_quality", "compare/group_traits", "compare/diversity", "compare/shift_layers",
-    "compare/shift_neurons", "compare/ablation",
-)  # fmt: skip
 _SHOWN = (
     "neurons:mean", "neurons:std", "neurons:kurtosis",
     "means:words_per_sentence:top", "means:verbs_per_sentence:top", "means:nouns_per_sentence:top",
@@ -31,7 +25,8 @@ _MEASURED_FIRST = [
 
 def read_findings(store: Store, tables: Container[str]) -> dict[str, Rows]:
     """Return the rows of each table that the findings are read from, if the run has it."""
-    found: dict[str, Rows] = {table: read_table(store, table).to_pylist() for table in _READ if table in tables}
+    read = (table for table in (*_PARTS, *_READ_WITH_THEM) if table in tables)
+    found: dict[str, Rows] = {table: read_table(store, table).to_pylist() for table in read}
     if "compare/shift_neurons" in found:
         neurons = read_heard(store, "compare/shift_neurons").to_pylist()
         found["compare/shift_neurons"] = sorted(neurons, key=lambda row: -row["shift"])
@@ -40,17 +35,7 @@ def read_findings(store: Store, tables: Container[str]) -> dict[str, Rows]:
 
 def comparisons(found: dict[str, Rows], rows: int) -> list[Listing]:
     """Return the findings as lists of some rows, from what `read_findings` returns."""
-    parts: dict[str, Callable[[dict[str, Rows], int], Iterator[Listing]]] = {
-        "compare/runs": _runs,
-        "compare/universal": _matches,
-        "compare/rotated": _dimensions,
-        "compare/nearest": _neighbours,
-        "compare/group_quality": _groups,
-        "compare/diversity": _diversity,
-        "compare/shift_layers": _shift,
-        "compare/ablation": _ablation,
-    }
-    return [listing for table, part in parts.items() if table in found for listing in part(found, rows)]
+    return [listing for table, part in _PARTS.items() if table in found for listing in part(found, rows)]
 
 
 def _runs(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
@@ -262,3 +247,17 @@ def _means(rows: Rows) -> Row:
 def _mean(rows: Rows, column: str) -> float | None:
     values = [row[column] for row in rows if row[column] is not None]
     return sum(values) / len(values) if values else None
+
+
+# The lists by the table that each is about, and the tables that some of them read as well.
+_PARTS: dict[str, Callable[[dict[str, Rows], int], Iterator[Listing]]] = {
+    "compare/runs": _runs,
+    "compare/universal": _matches,
+    "compare/rotated": _dimensions,
+    "compare/nearest": _neighbours,
+    "compare/group_quality": _groups,
+    "compare/diversity": _diversity,
+    "compare/shift_layers": _shift,
+    "compare/ablation": _ablation,
+}
+_READ_WITH_THEM = ("compare/dimensions", "compare/group_traits", "compare/shift_neurons")
