@@ -205,8 +205,6 @@ class _Group:
 
     def __init__(self, row: Row) -> None:
         self.leader, self.shown, self.others = row, row, Rows()
-        # Each finding is compared with hundreds of others, so its items are put in lower case only once.
-        self.forms = [(row, _folded(row))]
 
     def take(self, group: "_Group", is_copy: bool) -> None:
         """Add the findings of a group, what it shows first; if that is a plainer near-copy, it is shown."""
@@ -214,7 +212,6 @@ class _Group:
         self.others += [row, *(other for other in (group.leader, *group.others) if other is not row)]
         if is_copy and _plainness(row) < _plainness(self.shown):
             self.shown = row
-            self.forms = [self.forms[0], (row, _folded(row))]
 
     def row(self) -> Row:
         variants = [row for row in (self.leader, *self.others) if row is not self.shown]
@@ -228,9 +225,8 @@ def _fold(rows: Rows, holds: Holds | None) -> Rows:
     while len(groups) < before:
         before, given, groups = len(groups), groups, []
         for group in given:
-            row, folded = group.shown, _folded(group.shown)
-            alike = (known for known in groups if known.leader["kind"] == row["kind"])
-            nested = (known for known in alike if any(_is_nested(row, folded, *form) for form in known.forms))
+            row = group.shown
+            nested = (g for g in groups if _is_nested(row, g.leader) or _is_nested(row, g.shown))
             known = next(nested, None)
             if known is None:
                 groups.append(group)
@@ -267,26 +263,26 @@ def _adds_nothing(row: Row, own: frozenset[int], other: Row, theirs: frozenset[i
     return len(own & theirs) >= SAME * len(own) and not _says_more(row, other)
 
 
-def _is_nested(row: Row, folded: list[str], other: Row, others: list[str]) -> bool:
+def _is_nested(row: Row, other: Row) -> bool:
     """Return whether one of two findings of a kind, the stronger one last, contains the other and says no more.
 
-    The last only matters if the longer one is weaker. `folded` and `others` are their items in lower case.
+    The last only matters if the longer one is weaker.
     """
+    if row["kind"] != other["kind"]:
+        return False
     if row["kind"] in ("mark", "form", "value", "word_class"):
-        return row["name"] == other["name"] and folded == others
-    if len(folded) <= len(others) and _contains(other, others, row, folded):
-        return True
-    return len(others) <= len(folded) and _contains(row, folded, other, others) and not _says_more(row, other)
+        return row["name"] == other["name"] and _folded(row) == _folded(other)
+    return _contains(other, row) or (_contains(row, other) and not _says_more(row, other))
 
 
 def _says_more(row: Row, other: Row) -> bool:
     return bool(row["lift_low"] >= CLEARLY_MORE * other["lift"])
 
 
-def _contains(longer: Row, items: list[str], shorter: Row, fewer: list[str]) -> bool:
+def _contains(longer: Row, shorter: Row) -> bool:
     """Return whether a finding has another one's items in their order, and a subtree also the other one itself."""
-    rest = iter(items)
-    if not all(item in rest for item in fewer):
+    rest = iter(_folded(longer))
+    if len(shorter["items"]) > len(longer["items"]) or not all(item in rest for item in _folded(shorter)):
         return False
     wanted = read_pattern(shorter["text"]) if longer["kind"] == "subtree" else None
     return wanted is None or any(embeds(node, wanted) for node in walk(read_pattern(longer["text"])))
