@@ -1,5 +1,6 @@
 """Sentences in pieces, each with the activation of its token, and a text of the reader's own among them."""
 
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from ops.facts.rows import Row
@@ -41,14 +42,11 @@ def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None
                 held = values[i]
                 if held is None or abs(value) > abs(held):
                     values[i], owner[i] = value, token
-    pieces: list[Piece] = []
-    first = 0
-    for i in range(1, len(text) + 1):
-        here = peak is not None and peak[0] <= first < peak[1]
-        cut = i == len(text) or owner[i] != owner[first] or (peak is not None and i in peak)
-        if cut:
-            pieces.append(Piece(text[first:i], values[first], here))
-            first = i
+    first, stop = peak or (0, 0)
+    pieces = []
+    for (_, is_peak), places in groupby(range(len(text)), lambda i: (owner[i], first <= i < stop)):
+        own = [*places]
+        pieces.append(Piece(text[own[0] : own[-1] + 1], values[own[0]], is_peak))
     return pieces
 
 
