@@ -2,6 +2,7 @@
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ def report(config: ReportConfig) -> None:
         chosen = site.choose(config.best, [facts.check("--neurons", neuron) for neuron in named])
         store = _begun(run, {"best": config.best, "neurons": list(config.neurons), "winners": config.winners})
         for name, page in site.pages(config.best, chosen):
-            _write(store, f"report/{name}", page)
+            content = page.encode() if isinstance(page, str) else page
+            store.commit(f"report/{name}", partial(_write, content))
         if run.lock is not None:
             run.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)
     finally:
@@ -63,8 +65,5 @@ def _begun(run: Run, options: dict[str, Any]) -> Store:
     return run.store_of("report")
 
 
-def _write(store: Store, name: str, page: str | bytes) -> None:
-    def write(path: str) -> None:
-        Path(path).write_bytes(page.encode() if isinstance(page, str) else page)
-
-    store.commit(name, write)
+def _write(content: bytes, path: str) -> None:
+    Path(path).write_bytes(content)

@@ -53,7 +53,7 @@ def _branch(table: str, form: str, kind: str, found: str, text: str, count: str,
 
 _SUPPORT = "support as count, round(support / share)::bigint as n"
 _OF_PATTERNS = f"support >= {LEAST_COUNT} and kind"
-_OF_PROFILES, _OF_PEAKS = f"count >= {LEAST_COUNT} and property", f"count >= {LEAST_COUNT} and property"
+_OF_PROPERTIES = f"count >= {LEAST_COUNT} and property"
 _MARK = "if(property = 'punctuation', 'mark', property)"
 # In a subtree, the labels in order are its codes.
 _CODES = "if(kind = 'tag', pattern, translate(pattern, '()', ''))"
@@ -64,13 +64,13 @@ _CODES = "if(kind = 'tag', pattern, translate(pattern, '()', ''))"
 BRANCHES = (
     _branch("patterns", "words", "kind", "pattern", "lower(pattern)", _SUPPORT, f"{_OF_PATTERNS} = 'word'"),
     _branch("patterns", "codes", "kind", "pattern", _CODES, _SUPPORT, f"{_OF_PATTERNS} <> 'word'"),
-    _branch("profiles", "words", _MARK, "value", "lower(value)", "count, n", f"{_OF_PROFILES} in {_WORDS}"),
+    _branch("profiles", "words", _MARK, "value", "lower(value)", "count, n", f"{_OF_PROPERTIES} in {_WORDS}"),
     _branch(
         "profiles", "name", "property", "value", NAME.format("value"), "count, n",
-        f"{_OF_PROFILES} not in {(*_WORDS, *LEFT_OUT)}",
+        f"{_OF_PROPERTIES} not in {(*_WORDS, *LEFT_OUT)}",
     ),
-    _branch("peaks", "words", "'peak'", "value", "lower(value)", "count, n", f"{_OF_PEAKS} = 'peak_word'"),
-    _branch("peaks", "codes", "'peak'", "value", "value", "count, n", f"{_OF_PEAKS} = 'peak_tag'"),
+    _branch("peaks", "words", "'peak'", "value", "lower(value)", "count, n", f"{_OF_PROPERTIES} = 'peak_word'"),
+    _branch("peaks", "codes", "'peak'", "value", "value", "count, n", f"{_OF_PROPERTIES} = 'peak_tag'"),
     *(Branch(LISTED, form, f"select * from {LISTED} where form = '{form}'") for form in FORMS),
 )  # fmt: skip
 

@@ -15,7 +15,6 @@ from ops.facts.verdicts import CAUTION, evidence, headline, said_numbers
 from ops.report.shading import Piece
 
 FOLDER = Path(__file__).parent / "templates"
-WORDS_OF = {"top": "highest", "bottom": "lowest"}
 ASSETS = ("atlas.css", "atlas.js")
 
 
@@ -96,7 +95,7 @@ _ENVIRONMENT.filters |= {
     "token_text": token_text,
     "said_wins": said_wins,
     "shaded": shaded,
-    "words_of": WORDS_OF.__getitem__,
+    "words_of": {"top": "highest", "bottom": "lowest"}.__getitem__,
 }
 
 

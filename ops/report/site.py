@@ -26,8 +26,6 @@ from ops.schema import layer_columns
 from ops.topk.activation_sample import dense, sample_of_layer
 from ops.topk.silent import heard
 
-Sample = tuple[Int64s, Float32s | csc_array]
-
 MOST_SAID = 4  # maximum number of words for a neuron in a row of the overview
 MOST_DRAWN = 2  # maximum number of a side job's figures on the overview
 RULES = 50  # maximum number of findings on the overview
@@ -187,7 +185,7 @@ class Site:
             found |= {(layer, unit): quantile_samples(ids, dense(values[:, [unit]])[:, 0]) for unit in units}
         return found
 
-    def _sample_of(self, layer: int) -> Sample:
+    def _sample_of(self, layer: int) -> tuple[Int64s, Float32s | csc_array]:
         """Return the ids of the activation sample, `[sentences]`, and a layer's activations."""
         columns = ["sent_id", *layer_columns(layer, self.facts.tables.dataset("activations").schema.names)]
         table = self.facts.read("activations", None, columns).combine_chunks()
