@@ -62,7 +62,7 @@ def write_explanations(out: Path) -> list[dict[str, Any]]:
         for row in rows
     ]
     given = {"explanations": rows, "explanation_terms": terms, "families": members}
-    for name in ("explanations", "explanation_terms", "families", "examples", "explain/controls"):
+    for name in (*given, "examples", "explain/controls", "explain/literals"):
         table = pa.Table.from_pylist(given.get(name, []), schema(name))
         write_part(run.store_of("explain"), name, 0, table.schema, [table], fingerprint)
     run.finish("explain", {}, 0.0)
