@@ -79,8 +79,7 @@ def write_topk(store: Store, neurons: Neurons, ids: Integers, activations: Any =
 def write_neurons(store: Store, neurons: Neurons) -> None:
     """Write the columns of `neurons/` that tell which neurons are silent; none is."""
     layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
-    measures = {name: np.full(len(neurons), value) for name, value in (("std", 1.0), ("min", -1.0), ("max", 1.0))}
-    table = pa.table({"layer": layer, "unit": unit, **measures})
+    table = pa.table({"layer": layer, "unit": unit, "is_silent": np.zeros(len(neurons), np.bool_)})
     write_part(store, "neurons", 0, table.schema, [table], PRINT)
 
 

@@ -11,11 +11,14 @@ import torch
 from bench import bases, dictionary
 from bench.bases import basis_of, binned, layout
 from bench.gpu import waits_among
+from bench.made_run import write_neurons
 from bench.resources import Traffic
 from bench.search import PHENOMENA, areas
 from ops.errors import InputError
 from ops.storage.store import Store
 from ops.storage.tables import write_part
+from ops.topk.neurons import Neurons
+from ops.topk.silent import read_silent
 
 # As torch words them.
 NOTICE = "Synchronization debug mode is a prototype feature and does not yet detect all synchronizing operations"
@@ -143,6 +146,12 @@ def test_the_tiny_model_of_the_dictionary_s_benchmark_reads_every_sentence(monke
     found = dictionary.measure(features=64, model="tiny", sentences=12, shards=2, k=3)
     assert found["sentences"] == 12
     assert found["counts_add_up"]
+
+
+def test_no_neuron_of_a_made_run_is_silent(tmp_path: Path) -> None:
+    neurons, store = Neurons((3, 2)), Store(str(tmp_path))
+    write_neurons(store, neurons)
+    assert not read_silent(store, neurons).any()
 
 
 def test_the_area_of_the_search_s_benchmark_is_the_share_of_pairs_in_order() -> None:
