@@ -35,6 +35,6 @@ def test_what_annotates_sentences_stays_bounded_with_the_same_annotations(monkey
     expected = Annotator("english").annotate(texts)
     monkeypatch.setattr("ops.reloaded_pipeline.MOST_NEW_STRINGS", 10)
     annotator = Annotator("english")
-    size = len(annotator.pipeline.vocab.strings)
+    size = len(annotator._pipeline().vocab.strings)
     assert [annotator.annotate([text])[0] for text in texts] == expected
-    assert len(annotator.pipeline.vocab.strings) < size + 20
+    assert len(annotator._pipeline().vocab.strings) < size + 20
