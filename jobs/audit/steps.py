@@ -163,7 +163,13 @@ def audit_steps(config: AuditConfig, datasets: Datasets, stage: Stage, scored: S
 
 
 def steps_of(args: AuditArgs, sentences: int, poles: int) -> list[Step]:
-    """Return the steps in their order, given the numbers of annotated sentences and of poles of each neuron."""
+    """Return the steps in the order in which they must be done.
+
+    Args:
+        args: the arguments of the workers.
+        sentences: the number of annotated sentences.
+        poles: the number of poles of each neuron.
+    """
     blocks = sentence_blocks(sentences, SENTENCES_PER_BLOCK)
     chosen = len(args.units) or len(args.neurons)
     ranges = [{"range": i, "first": f, "stop": s} for i, (f, s) in enumerate(spans(chosen, NEURONS_PER_RANGE))]

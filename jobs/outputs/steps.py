@@ -125,7 +125,10 @@ class OutputsArgs(StageArgs):
 
 
 def outputs_steps(stage: Stage, args: OutputsArgs, vocabulary: int) -> Steps:
-    """Yield the steps, write the tables that need all items and the figure, and return the counts."""
+    """Yield the steps, write the tables that need all items and the figure, and return the counts.
+
+    `vocabulary` is the number of rows of the unembedding.
+    """
     steps = [states_step(args), random_step(args, vocabulary), units_step(args, vocabulary)]
     checks = [check_step(args)] if args.config.check else []
     yield [*steps, *checks]

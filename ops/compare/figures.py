@@ -243,7 +243,8 @@ def units_figures(
     """Return the figure of some units' properties as heat maps, or none if layers differ in width.
 
     Args:
-        properties: each neuron's values by property, `[neurons]`, to be standardised by layer; silent (NaN) is blank.
+        properties: the values of each property by its name, `[neurons]`, which are standardised within each layer. A
+            silent neuron (NaN) stays blank.
         units: first and last unit; narrower layers show their last units.
     """
     shown = {name: properties[name] for name in HEAT_MAPS if name in properties}

@@ -42,9 +42,11 @@ def comparable_layers(
 ) -> Iterator[tuple[str, list[int], Float64s, Pairs]]:
     """Yield, for every property, layers of one width whose values are known for the same units, and their pairs.
 
-    A pair of layers is compared over the units with a value in both layers, and is yielded once. Yielded are the
-    property, the layers, ascending, the values of these units, `[layers, units]`, and the pairs as indices into these
-    layers.
+    A pair of layers is compared over the units with a value in both layers, and is yielded once.
+
+    Yields:
+        The property, the numbers of the layers, ascending, the values of these units, `[layers, units]`, and the pairs
+        as indices into these layers.
     """
     for name in sorted(properties):
         for width in sorted(set(widths)):
@@ -97,11 +99,16 @@ def permuted_correlations(values: Float64s, permutations: int, rng: np.random.Ge
 def dimension_rows(
     properties: Mapping[str, Float64s], widths: tuple[int, ...], permutations: int, seed: tuple[int, ...]
 ) -> pa.Table:
-    """Return the rows of `compare/dimensions`: every property and pair of layers of equal width in which it varies.
+    """Return the rows of `compare/dimensions`.
 
     Args:
-        properties: each neuron's value of each property, by name, `[neurons]`; NaN for a neuron without a value.
+        properties: for each property's name, a value for each neuron, `[neurons]`, layer by layer; NaN for a neuron
+            without a value.
         seed: the seed of the permutations, which are the same for every property.
+
+    Returns:
+        A row for every property and every pair of layers of equal width in which the property varies, over the units
+        with a value in both layers.
     """
     of_layers = {name: np.split(values, np.cumsum(widths)[:-1]) for name, values in properties.items()}
     rows: list[dict[str, Any]] = []

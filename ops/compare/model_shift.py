@@ -81,7 +81,7 @@ def compare_runs(store: Store, other: Store, shards: Shards, neurons: Neurons) -
 
 
 def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
-    """Return the `jaccards` of all neurons' winners in two runs, `[neurons]`; topk/ is read in parts."""
+    """Return each neuron's winners in both runs divided by those in either, `[neurons]`; topk/ is read in parts."""
     indices = np.full(len(neurons), np.nan)
     for _, first, stop in parts(len(neurons)):
         own, of_other = (_winners(run, neurons, np.arange(first, stop)) for run in (store, other))
@@ -101,7 +101,8 @@ def _winners(store: Store, neurons: Neurons, numbers: Int64s) -> Int64s:
 def layer_distances(a: list[Floats], b: list[Floats]) -> tuple[Float64s, Float64s]:
     """Return each sentence's Manhattan and squared Euclidean distance by layer, each `[sentences, layers]` float64.
 
-    `a` and `b` are each layer's activations in the two models, `[sentences, units]`.
+    Args:
+        a, b: each layer's activations in the two models, `[sentences, units]`.
     """
     differences = [np.asarray(x, np.float64) - np.asarray(y, np.float64) for x, y in zip(a, b, strict=True)]
     manhattan = np.stack([np.abs(d).sum(1) for d in differences], 1)
@@ -117,8 +118,11 @@ def with_whole(manhattan: Float64s, squares: Float64s) -> Float64s:
 def shift_rows(text_set: str, distances: Float64s, documents: Int64s) -> list[dict[str, object]]:
     """Return a text set's rows of `compare/shift_layers`, starting with all layers together (layer 0).
 
-    The intervals are those of `means_by_document`, cut at 0, for the `distances` of `with_whole` and the document of
-    each sentence, `[sentences]`.
+    The intervals are those of `means_by_document`, cut at 0.
+
+    Args:
+        distances: the result of `with_whole`.
+        documents: the document of each sentence, `[sentences]`.
     """
     of_means = means_by_document(distances.reshape(len(distances), -1), documents)
     ends = np.maximum(of_means, 0).T.reshape(*distances.shape[1:], 3)
@@ -132,7 +136,10 @@ def shift_rows(text_set: str, distances: Float64s, documents: Int64s) -> list[di
 
 
 def rank_correlations(a: Floats, b: Floats) -> Float64s:
-    """Return Spearman's correlation of neurons' values `[sentences, neurons]` in two models; NaN if one is constant."""
+    """Return Spearman's correlation of each neuron's values in two models, `[neurons]`; NaN if one is constant.
+
+    Both are given as `[sentences, neurons]`, for the same sentences.
+    """
     from scipy.stats import rankdata
 
     x, y = (rankdata(values, axis=0) for values in (a, b))
@@ -142,9 +149,10 @@ def rank_correlations(a: Floats, b: Floats) -> Float64s:
 
 
 def jaccards(own: Int64s, other: Int64s, neurons: int) -> Float64s:
-    """Return each neuron's winners of both runs divided by winners of either, `[neurons]`; NaN for one without winners.
+    """Return each neuron's Jaccard index: winners of both runs divided by winners of either, `[neurons]`.
 
-    Winners are given by distinct numbers: `BEYOND` times their neuron, from 0, plus a smaller one for the winner.
+    It is NaN for a neuron without winners. Winners are given by distinct numbers: `BEYOND` times their neuron, from 0,
+    plus any smaller number that identifies the winner.
     """
     several = own, other, np.intersect1d(own, other, assume_unique=True)
     first, second, common = (np.bincount(winners // BEYOND, minlength=neurons) for winners in several)

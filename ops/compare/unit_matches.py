@@ -88,7 +88,9 @@ class Best:
     def compare(self, vectors: Float32s, at: slice, others: Float32s, first: int) -> None:
         """Update the best matches with a block of other units; ties keep the earlier match.
 
-        `vectors` are those of the units `at` these places, and `others` those of other units from number `first` on.
+        Args:
+            vectors, at: vectors of some units, `[some, sentences]`, and the positions of these units.
+            others, first: vectors of other units, `[others, sentences]`, and the number of the first of them.
         """
         if not len(others):
             return
@@ -199,9 +201,12 @@ class Matcher:
 
 
 def matcher_bytes(sentences: int, widest: int, rotated: int) -> int:
-    """Estimate the memory in bytes of a process that finds matches, given the sentences of the samples.
+    """Estimate the memory in bytes of a process that finds matches.
 
-    `widest` and `rotated` are the units of the widest layer of either run, and of the widest that is rotated, or 0.
+    Args:
+        sentences: number of sentences of the samples.
+        widest: number of units of the widest layer of either run.
+        rotated: number of units of the widest layer that is rotated; 0 if none is rotated.
 
     >>> [round(matcher_bytes(10_000, 3_072, rotated) / 1e9, 1) for rotated in (0, 3_072)]
     [1.2, 1.4]

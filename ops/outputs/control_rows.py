@@ -15,7 +15,10 @@ _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 1 - BEYO
 
 
 def control_rows(layer: int, measure: str, units: Float64s, random: Float64s) -> list[Row]:
-    """Return the rows of `outputs/controls` for a layer's values of a measure, NaN if missing: of units and random."""
+    """Return the two rows of `outputs/controls` for a layer and measure: for its units and for random directions.
+
+    `units` and `random` are the values of the measure; NaN for a missing value.
+    """
     null = random[np.isfinite(random)]
     limit = float(np.quantile(null, 1 - BEYOND)) if len(null) else np.nan
     rows = []

@@ -81,8 +81,10 @@ def check_row(
     """Return a row of `outputs/checks`.
 
     Args:
+        written: the directions that the layer's units write.
         units: the unit whose activation was increased, and another unit of its layer, if there is one.
-        change, positions: the mean change of each token's logit, `[tokens]`, over so many positions.
+        change: the mean change of each token's logit, `[tokens]`.
+        positions: number of positions over which the change was averaged.
     """
     unit, other = units
     correlation, slope = agreement(change, direct_effect(linear, written, unit, amount))

@@ -57,7 +57,10 @@ class LinearHead:
 
 
 class TokenHead:
-    """A model with its head, ready to run in float32 on a device, with so many threads.
+    """A model with its head, ready to run in float32.
+
+    Args:
+        device, threads: the device and the number of threads that compute.
 
     Raises:
         InputError: the weights have no head that scores tokens, or it is not known what the head reads.
@@ -101,9 +104,12 @@ class TokenHead:
         return read.reshape(len(states), -1), leaving, logits.reshape(len(states), -1)
 
     def linearise(self, mean: torch.Tensor, entry: Entry, tokens: torch.Tensor) -> LinearHead:
-        """Return the head's Jacobian at a state `[width]` that enters it at `entry`, as a product of matrices.
+        """Return the head's Jacobian at a state, as a product of matrices.
 
-        Its logits are those of tokens with these ids, ascending, `[tokens]` int64.
+        Args:
+            mean: the state, `[width]`.
+            entry: the place at which the state enters the head.
+            tokens: the ids of the tokens whose logits are returned, ascending, `[tokens]` int64.
 
         Raises:
             InputError: the gradient of the complete head differs, so the head does not have the form assumed here.

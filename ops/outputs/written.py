@@ -80,12 +80,15 @@ def rows_of(matrix: torch.Tensor | None, rows: torch.Tensor, size: int) -> torch
 
 
 def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
-    """Return the directions that the neurons of a layer write, or raise an InputError if they are not known.
+    """Return the directions that the neurons of a layer write.
 
     At the sites `hidden` and `attention`, a unit is an axis of the residual stream, which is treated as if it reached
     the head unchanged. The last layer's `hidden` is the model's output, so only the computation after that output is
     applied. At the site `mlp`, a unit writes a column of the feed-forward's second matrix. Its input weights are a row
     of the first matrix, or of the gate's matrix in a gated layer.
+
+    Raises:
+        InputError: the site's place in the architecture is not known, or the layer normalises its output.
     """
     facts, layers = head.facts, head.layer_modules
     if site == "hidden" and layer == facts.layers:
@@ -133,7 +136,9 @@ def written_by_features(head: TokenHead, description: Description) -> Written:
 
     If the decoder reconstructs the heads' outputs, its rows are multiplied by the attention's output matrix. A
     direction without a decoder writes itself divided by its squared length, which increases its own activation by one.
-    A decoder that writes nothing into the stream is an InputError.
+
+    Raises:
+        InputError: the dictionary's decoder writes nothing into the stream.
     """
     weights, point = load(description), description.target or description.point
     if head.layer_modules is None:
@@ -167,7 +172,11 @@ def written_by(head: TokenHead, site: str, layer: int, dictionaries: Sequence[De
 
 
 def check_written(facts: ModelFacts, site: str, layers: Sequence[int], dictionaries: Sequence[Description]) -> int:
-    """Return the rows of the unembedding; an InputError says that there is none, or what units write is not known."""
+    """Check that a model has a head and that its units' directions are known; return the rows of the unembedding.
+
+    Raises:
+        InputError: the model has no head, or the directions that a layer's units write are not known.
+    """
     head = TokenHead(facts, threads=None)
     for layer in layers:
         written_by(head, site, layer, dictionaries)

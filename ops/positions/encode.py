@@ -42,7 +42,12 @@ class Encoder:
         return [Tokens([self.start, *t.ids], [1, *t.added], t.cut) for t in tokens]
 
     def batches(self, sent_ids: Ids, texts: list[str], budget: int) -> Iterator[tuple[Ids, TokenBlock]]:
-        """Yield batches of texts of similar length; the batches depend only on the texts and the budget."""
+        """Yield batches of texts of similar length; the batches depend only on the texts and the budget.
+
+        Args:
+            sent_ids: the ids of the texts, `[texts]`.
+            budget: as `length_batches` takes it.
+        """
         block = TokenBlock.of(self(texts))
         for rows in length_batches(block.lengths, budget):
             yield sent_ids[rows], block.take(rows)

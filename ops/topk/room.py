@@ -52,7 +52,11 @@ def state_bytes(neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASE
 def check_room(
     store: Store, neurons: int, k: int, poles: int, sample: int, shards: Shards, sparse: bool, datasets: Datasets
 ) -> None:
-    """Refuse to start if the local disk cannot hold the partial files, given the arguments of `needed_bytes`.
+    """Refuse to start if the local disk cannot hold the partial files.
+
+    Args:
+        store: the run's folder.
+        neurons, k, poles, sample, shards, sparse, datasets: the arguments of `needed_bytes`.
 
     Raises:
         InputError: less space is free than the estimate, or a shard may return too many candidates.
