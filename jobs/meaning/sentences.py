@@ -44,10 +44,11 @@ NO_TAG = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceArgs(PassArgs):
-    """The arguments of every worker."""
+    """The arguments of every worker; `heads` are the model's own heads that its weights include."""
 
     wanted: Wanted
     mask_rate: float
+    heads: tuple[str, ...]
 
 
 def follow(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokenizer) -> None:
@@ -64,10 +65,10 @@ def follow(config: MeaningConfig, run: Run, facts: ModelFacts, tokenizer: Tokeni
         translations=config.translations, language=language, translation=config.translation_column,
         sentences=job.sentences, seed=config.seed,
     )  # fmt: skip
-    args = SentenceArgs(**vars(job.args), wanted=wanted, mask_rate=config.mask_rate)
+    args = SentenceArgs(**vars(job.args), wanted=wanted, mask_rate=config.mask_rate, heads=heads)
     read = READ_OF_A_PAIR * min(wanted.pairs, job.sentences) + min(wanted.masked, job.sentences)
     notes = [f"then the model reads at most {counted(read, 'sentence')}"]
-    steps = sentence_steps(args, bool(config.parts), read, heads, job)
+    steps = sentence_steps(args, bool(config.parts), read, job)
     job.stage.complete(steps, counts={"scored": read}, notes=notes)
 
 
@@ -79,7 +80,7 @@ def language_column(config: MeaningConfig, run: Run) -> str | None:
         return "language" if "language" in meta_keys(file.schema_arrow) else None
 
 
-def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, heads: tuple[str, ...], job: CorpusPass) -> Steps:
+def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, job: CorpusPass) -> Steps:
     """Yield the steps, write the tables and the figures, and return the counts.
 
     Raises:
@@ -125,7 +126,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, heads: tupl
             job.stage.write(name, schema.table(name, table_rows))
     missing = {
         "next sentences (too few documents of three sentences, two of them consecutive)": not rows,
-        "the model's own next-sentence head (its weights have none)": NEXT_SENTENCE not in heads,
+        "the model's own next-sentence head (its weights have none)": NEXT_SENTENCE not in args.heads,
         "masked words (its weights have no head for them)": not words,
         "translations (no two languages share a key)": not near,
     }
@@ -137,7 +138,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, heads: tupl
         "sentences": job.sentences, "pairs": pairs.num_rows, "not_finite": not_finite,
         "without_distant": sum(texts[2] is None for texts in drawn[: pairs.num_rows]),
         "masked_places": len(read[MASKED].get("rank", ())), "translated": translations.num_rows,
-        "scored": chosen.num_rows, "heads": list(heads), "left_out": left_out, "figures": figures,
+        "scored": chosen.num_rows, "heads": list(args.heads), "left_out": left_out, "figures": figures,
     }  # fmt: skip
 
 
@@ -189,7 +190,7 @@ class BlockReader:
         texts = rows["texts"].to_pylist()
         alone = [first_text or "" for first_text, *_ in texts]
         if kind == PAIR:
-            results = read_pairs(self.reader, self.head(NEXT_SENTENCE), texts)
+            results = read_pairs(self.reader, self.head(NEXT_SENTENCE) if NEXT_SENTENCE in args.heads else None, texts)
         elif kind == MASKED:
             ids, head = rows["sent_id"].to_pylist(), self.head(MASKED_WORD)
             assert head is not None
