@@ -151,13 +151,14 @@ class ItemCounter:
         The latter are `[items, winners]`.
         """
         key, winner = distinct_keys(self.view.words(winners.rows), self._names)
-        keys, item, size = np.unique(key, return_inverse=True, return_counts=True)
-        of_words = csr_array((np.ones(len(key), np.int8), (item, winner)), (len(keys), len(winners.rows)))
-        often = np.flatnonzero(size >= LEAST_WINNERS)
+        first = np.flatnonzero(begins_group(key))
+        ends = np.append(first, len(key))
+        of_words = csr_array((np.ones(len(key), np.int8), winner, ends), (len(first), len(winners.rows)))
+        often = np.flatnonzero(np.diff(ends) >= LEAST_WINNERS)
         number = np.bincount(winners.literals.indices, minlength=len(self.is_item))
         listed = np.flatnonzero(self.is_item & (number >= LEAST_WINNERS))
-        has = vstack((of_words[often], winners.literals[:, listed].T), "csr").toarray() > 0
-        keys = np.concatenate((keys[often], np.full(len(listed), -1)))
+        has = np.concatenate((of_words[often].toarray(), winners.literals[:, listed].toarray().T)) > 0
+        keys = np.concatenate((key[first[often]], np.full(len(listed), -1)))
         numbers = np.concatenate((np.full(len(often), -1), listed))
         enough = np.flatnonzero(documents_with(has, winners.document) >= LEAST_DOCUMENTS)
         return keys[enough], numbers[enough], has[enough]
