@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 
 
 class InputError(ValueError):
@@ -16,6 +17,16 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         return " ".join(map(str, self.args))
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """Return the first names for a message, at most `most`, and how many more there are; "none" if there are none.
+
+    >>> some_of(["news", "books", "tweets", "web"], 3), some_of([], 3)
+    ('news, books, tweets and 1 more', 'none')
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return (", ".join(names[:most]) or "none") + more
 
 
 class DiskFullError(OSError):

@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError, create_model
 
 from jobs.options.configs import PRESETS, Config, flag_of, preset_sizes, values_of
-from ops.errors import InputError, one_line
+from ops.errors import InputError, one_line, some_of
 from ops.storage.option_text import check_text
 from ops.storage.small_files import read_small_file
 
@@ -75,11 +75,10 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
 
 
 def _left_over(words: list[str], job: str) -> str:
-    shown = ", ".join(words[:3]) + (f" and {len(words) - 3} more" if len(words) > 3 else "")
     if words[0].startswith("-"):
         return f"{words[0]}: {job} has no such option (atlas {job} --help lists them)"
     hint = "quote a pattern such as 'data/*.txt', or repeat --corpus for each file"
-    return f"{shown}: is not the value of an option; {hint}"
+    return f"{some_of(words, 3)}: is not the value of an option; {hint}"
 
 
 @cache

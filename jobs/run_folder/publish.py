@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from jobs.run_folder.again import made_anew
 from jobs.run_folder.stages import STAGES, TOKENS
-from ops.errors import visible
+from ops.errors import some_of, visible
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import FINGERPRINT, Store, View
 
@@ -111,7 +111,8 @@ def _checked(
             raise made_anew(store.uri, stage, table, wrong, record["stages"][stage]["config"])
         foreign = [n for n in files if n.endswith(".parquet") and "/." not in n and n not in recorded]
         if foreign:
-            yield f"{_list(foreign)}: not part of this run and ignored here, but a reader of the folder would read them"
+            names = visible(some_of(foreign, SHOWN))
+            yield f"{names}: not part of this run and ignored here, but a reader of the folder would read them"
 
 
 def _other(store: Store, file: dict[str, Any]) -> str:
@@ -149,14 +150,9 @@ def remove(store: Store, names: Iterable[str], kept: Container[str]) -> None:
         if not left:
             store.delete(folder)
     if foreign:
-        print(f"kept, because no job wrote it: {_list(foreign)}", file=sys.stderr)
+        print(f"kept, because no job wrote it: {visible(some_of(foreign, SHOWN))}", file=sys.stderr)
 
 
 def clear(store: Store, stage: str) -> None:
     """Remove the partial files of a stage."""
     store.delete(STAGES[stage].partials)
-
-
-def _list(names: list[str]) -> str:
-    more = len(names) - SHOWN
-    return visible(", ".join(names[:SHOWN])) + (f" and {more} more" if more > 0 else "")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Bools, Int8s, Int32s, Int64s
-from ops.errors import InputError, counted
+from ops.errors import InputError, counted, some_of
 from ops.schema import meta_keys
 from ops.sentences.codes import document_codes
 from ops.sentences.folds import folds
@@ -202,5 +202,4 @@ def check_sizes(contrast: Contrast, names: Sequence[str]) -> None:
 def _named(values: Sequence[str | None]) -> str:
     """Return the most frequent values with their numbers of sentences."""
     ranked = Counter(value for value in values if value is not None).most_common()
-    more = f" and {len(ranked) - MOST_NAMED:,} more" if len(ranked) > MOST_NAMED else ""
-    return ", ".join(f"{value} ({n:,})" for value, n in ranked[:MOST_NAMED]) + more
+    return some_of([f"{value} ({n:,})" for value, n in ranked], MOST_NAMED)

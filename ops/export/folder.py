@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ops.errors import InputError, disk_full, one_line, visible
+from ops.errors import InputError, disk_full, one_line, some_of, visible
 from ops.facts.rows import Row
 from ops.schema import TOOL
 from ops.storage.store import Store
@@ -112,8 +112,7 @@ def check_earlier(folder: Path, place: str, wanted: Export) -> bytes | None:
         listed = {**earlier["files"], CARD: None, MANIFEST: None} if earlier else {}
         others = sorted(_besides(folder, listed))
     if others:
-        more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
-        names = one_line(visible(", ".join(others[:SHOWN]))) + more
+        names = one_line(visible(some_of(others, SHOWN)))
         raise InputError(
             f"{place}: holds other files, or changed ones ({names}); move them away, or name a new or an empty folder"
         )

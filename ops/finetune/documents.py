@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ops.errors import InputError, counted
+from ops.errors import InputError, counted, some_of
 from ops.sampling import SHUFFLED_LABELS, TRAINING_DOCUMENTS, TRAINING_SPLIT, draw
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
@@ -80,7 +80,9 @@ def choose_documents(
     there = {label for label in found.labels.values() if label is not None}
     for label in dropped:
         if label not in there:
-            raise InputError(f"--drop-label {label}: no document has this value of {column}; it has {_some(there)}")
+            raise InputError(
+                f"--drop-label {label}: no document has this value of {column}; it has {some_of(sorted(there), _SHOWN)}"
+            )
     several = sum(label is None for label in found.labels.values())
     if several == len(found.labels):
         raise InputError(
@@ -102,8 +104,8 @@ def choose_documents(
     if len(enough) < 2:
         reasons = ", ".join(f"{why} {n:,}" for why, n in left_out.items() if n)
         raise InputError(
-            f"--label {column}: {counted(len(enough), 'label')} ({_some(enough)}) with at least "
-            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}; left out: "
+            f"--label {column}: {counted(len(enough), 'label')} ({some_of(sorted(enough), _SHOWN)}) with at "
+            f"least {counted(least, 'document')} among {counted(len(chosen), 'document')}; left out: "
             f"{reasons or 'nothing'}; a classifier needs two labels"
         )
     if len(enough) > MOST_LABELS:
@@ -203,8 +205,3 @@ def side_rows(
     if side == TRAIN:
         found = found.append_column("trained_as", pa.array([placed[key][1] for key in _keys(own)], pa.string()))
     return found
-
-
-def _some(labels: Iterable[str]) -> str:
-    names = sorted(labels)
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "") or "none"

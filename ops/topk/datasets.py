@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ops.arrays import Int64s
-from ops.errors import InputError, counted, one_line
+from ops.errors import InputError, counted, one_line, some_of
 from ops.shards import Ids
 
 FLAG = "--k-per-dataset"
@@ -124,6 +124,4 @@ def _listed(names: Iterable[str]) -> str:
     >>> _listed(["news", "", *"abcdef"])
     "news, '', a, b, c, d and 2 more"
     """
-    every = [one_line(name, _LONGEST) if name.strip() else repr(name) for name in names]
-    more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
-    return (", ".join(every[:_SHOWN]) or "none") + more
+    return some_of([one_line(name, _LONGEST) if name.strip() else repr(name) for name in names], _SHOWN)
