@@ -94,6 +94,7 @@ class ItemCounter:
         # The last row is that of an item that no baseline sentence has.
         nothing = csr_array((1, self._cells.size), dtype=np.int32)
         self._counts = vstack((*self._count_literals(matrix, np.flatnonzero(asked)), of_words, nothing), "csr")
+        self._counts.sort_indices()
         self._nothing = self._counts.shape[0] - 1
 
     def find(self, winners: Winners, hypotheses: int) -> Items:

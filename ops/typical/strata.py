@@ -85,7 +85,7 @@ class Strata:
         """Return how many sentences of each stratum have each of some items, `[items, S]`.
 
         Args:
-            counts: how many baseline sentences of each cell have each item, `[all items, cells]`.
+            counts: how many baseline sentences of each cell have each item, `[all items, cells]`, with sorted indices.
             rows: the row of each of these items in `counts`, `[items]`.
             has: which winners have each of them, `[items, winners]`.
         """
@@ -103,15 +103,18 @@ def _count(
 ) -> Float64s:  # fmt: skip
     """Return sums of the counts of some rows of a sparse matrix over ranges of its columns, `[rows, ranges]`.
 
-    Range i has the columns from `ends[first[i]]` up to but excluding `ends[stop[i]]`. The time does not depend on the
-    number of columns, which a single long sentence makes large.
+    Range i has the columns from `ends[first[i]]` up to but excluding `ends[stop[i]]`. The columns of each row are
+    ascending. The time does not depend on the number of columns, which a single long sentence makes large.
     """
     found = np.empty((rows.size, first.size))
     before = np.zeros(ends.size + 1)  # the sum of the columns below each end, and of all
     for number, row in enumerate(rows):
         before[:] = 0
+        place = 0
         for pair in range(starts[row], starts[row + 1]):
-            before[np.searchsorted(ends, cells[pair], "right")] += counts[pair]
+            while place < ends.size and ends[place] <= cells[pair]:
+                place += 1
+            before[place] += counts[pair]
         for place in range(ends.size):
             before[place + 1] += before[place]
         for own in range(first.size):
