@@ -54,18 +54,18 @@ def audited_run(
     neurons_controls, pairs_controls = (
         table.filter(among(table, explained)) for table in (neurons_controls, pairs_controls)
     )
-    found = {NEURONS: neurons.filter(among(neurons, explained))}
-    own_pairs = pairs.filter(among(pairs, explained))
-    transfers = {NEURONS: sum_transfers(own_pairs)}
+    tables = {NEURONS: neurons.filter(among(neurons, explained))}
+    explained_pairs = pairs.filter(among(pairs, explained))
+    transfers = {NEURONS: sum_transfers(explained_pairs)}
     for control in (PERMUTED, HALVES):
         rows = neurons_controls.filter(pc.equal(neurons_controls["control"], control))
         if rows.num_rows:
-            found[control] = rows
+            tables[control] = rows
             transfers[control] = sum_transfers(pairs_controls.filter(pc.equal(pairs_controls["control"], control)))
     compared = None
     if pairs_controls.num_rows:
-        compared = sum_transfers(own_pairs.filter(among(own_pairs, keys(pairs_controls)))).overall()
-    return AuditedRun(explained, neurons.num_rows, transfers, found, compared)
+        compared = sum_transfers(explained_pairs.filter(among(explained_pairs, keys(pairs_controls)))).overall()
+    return AuditedRun(explained, neurons.num_rows, transfers, tables, compared)
 
 
 def read_audit_findings(store: Store) -> Row:
@@ -90,26 +90,26 @@ def read_audit_findings(store: Store) -> Row:
         read_table(store, "audit/portability_controls", columns=["control", *COLUMNS]),
     )
     literals = read_table(store, "audit/patterns", pc.field("model") == "winners", ["layer", "unit", "pole", "verdict"])
-    own = run.transfers[NEURONS]
+    transfers = run.transfers[NEURONS]
 
     def counts(rows: pa.Table, verdicts: Iterable[str]) -> dict[str, int]:
-        found = Counter(rows["verdict"].to_pylist())
-        return {verdict: found[verdict] for verdict in verdicts}
+        by_verdict = Counter(rows["verdict"].to_pylist())
+        return {verdict: by_verdict[verdict] for verdict in verdicts}
 
     facts: Row = {
         "explained": len(run.explained),
         "audited": run.audited,
-        "datasets": list(own.names),
+        "datasets": list(transfers.names),
         "verdicts": {name: counts(rows, AUDITED) for name, rows in run.neurons.items()},
         "transfer": {name: sums.overall() for name, sums in run.transfers.items()},
         "transfer_of_controlled": run.compared,
         "illusion": {name: pc.quantile(rows["illusion"])[0].as_py() for name, rows in run.neurons.items()},
         "matrix": [
-            {"dataset_from": own.names[i], "dataset_to": own.names[j]}
+            {"dataset_from": transfers.names[i], "dataset_to": transfers.names[j]}
             | {"transfer": float(ratio) if np.isfinite(ratio) else None}
-            for (i, j), ratio in np.ndenumerate(own.ratios())
+            for (i, j), ratio in np.ndenumerate(transfers.ratios())
             if i != j
         ],
         "literals": counts(literals.filter(among(literals, run.explained)), AUDITED_LITERALS),
     }
-    return facts | {"sentences": said_of_run(facts, own.gains_nothing())}
+    return facts | {"sentences": said_of_run(facts, transfers.gains_nothing())}

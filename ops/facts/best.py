@@ -81,7 +81,7 @@ def said_in_brief(run: RunFacts) -> str:
         return ""
     rules, tendencies = (pc.sum(pc.equal(verdicts["verdict"], name)).as_py() or 0 for name in (RULE, TENDENCY))
     many = run.names.many
-    said = f"{rules:,} of {verdicts.num_rows:,} {many} and poles have a rule, and {tendencies:,} a tendency"
+    sentence = f"{rules:,} of {verdicts.num_rows:,} {many} and poles have a rule, and {tendencies:,} a tendency"
     is_found = (pc.field("model") == "winners") & (pc.field("measure") == _FOUND)
     shares = {}
     for basis in ("neurons", "rotated"):
@@ -90,20 +90,20 @@ def said_in_brief(run: RunFacts) -> str:
         if n:
             shares[basis] = sum(row["n"] * row["mean"] for row in rows) / n, n
     if len(shares) < 2:
-        return f"{said}."
-    (own, n), (rotated, axes) = shares["neurons"], shares["rotated"]
+        return f"{sentence}."
+    (share, n), (rotated, axes) = shares["neurons"], shares["rotated"]
     return (
-        f"{said}; asked alike (winners: the top 1 % of a sample), {short_percent(own)} of {many} and "
-        f"{short_percent(rotated)} of randomly rotated axes have a rule{_compared(own, n, rotated, axes, many)}."
+        f"{sentence}; asked alike (winners: the top 1 % of a sample), {short_percent(share)} of {many} and "
+        f"{short_percent(rotated)} of randomly rotated axes have a rule{_compared(share, n, rotated, axes, many)}."
     )
 
 
-def _compared(own: float, n: int, rotated: float, axes: int, many: str) -> str:
+def _compared(share: float, n: int, rotated: float, axes: int, many: str) -> str:
     """Return what follows from the two shares."""
-    if own <= rotated:
+    if share <= rotated:
         return f", so {many} do no better than random directions"
-    error = math.sqrt(own * (1 - own) / n + rotated * (1 - rotated) / axes)
-    return "" if own - rotated > 1.96 * error else ", a difference that chance can explain"
+    error = math.sqrt(share * (1 - share) / n + rotated * (1 - rotated) / axes)
+    return "" if share - rotated > 1.96 * error else ", a difference that chance can explain"
 
 
 def _findings(alike: Alike, leaders: int) -> Int64s:
@@ -111,10 +111,10 @@ def _findings(alike: Alike, leaders: int) -> Int64s:
     finding = np.arange(leaders)
     is_first = np.zeros(leaders, bool)
     for start, stop in spans(leaders, _BLOCK):
-        for place, row in enumerate(alike(start, stop), start):
+        for leader, row in enumerate(alike(start, stop), start):
             known = np.flatnonzero(row & is_first)
-            finding[place] = known[0] if len(known) else place
-            is_first[place] = not len(known)
+            finding[leader] = known[0] if len(known) else leader
+            is_first[leader] = not len(known)
     return finding
 
 
@@ -146,10 +146,10 @@ def _share_main_items(run: RunFacts, leaders: Rows) -> Alike:
     # A leader without a main item shares none.
     main, least = np.zeros(len(leaders), np.int64), np.full(len(leaders), np.inf)
     for leader, items in enumerate(of_leaders):
-        own = excess[[leader]].toarray()[0]
-        known = [number[item] for item in items if own[number[item]] > 0]
+        leader_excess = excess[[leader]].toarray()[0]
+        known = [number[item] for item in items if leader_excess[number[item]] > 0]
         if known:
-            main[leader], least[leader] = known[0], AS_OFTEN * own[known[0]]
+            main[leader], least[leader] = known[0], AS_OFTEN * leader_excess[known[0]]
 
     def alike(first: int, stop: int) -> Bools:
         block = slice(first, stop)
@@ -165,7 +165,7 @@ def _excess(run: RunFacts, leaders: Rows, number: dict[tuple[str, str], int]) ->
     An item is a kind or property, and a text in lower case; `number` has the column of each. Of a word in upper and in
     lower case, the more frequent form counts.
     """
-    texts, found = pa.array([text for _, text in number], pa.string()), dict[tuple[int, int], float]()
+    texts, largest = pa.array([text for _, text in number], pa.string()), dict[tuple[int, int], float]()
     for table, kind, text in (("patterns", "kind", "pattern"), ("profiles", "property", "value")):
         # A profile of tags counts tokens instead of sentences.
         left_out = pa.array(LEFT_OUT if table == "profiles" else (), pa.string())
@@ -175,10 +175,10 @@ def _excess(run: RunFacts, leaders: Rows, number: dict[tuple[str, str], int]) ->
         columns = (column.to_pylist() for column in (rows["number"], rows[kind], rows[text], more))
         for leader, name, written, excess in zip(*columns, strict=True):
             item = number.get((name.replace(" ", "_"), written.lower()))
-            if item is not None and excess > found.get((leader, item), 0.0):
-                found[leader, item] = excess
-    places = np.array([*found], np.int64).reshape(-1, 2).T
-    return csr_array((np.array([*found.values()]), places), (len(leaders), max(len(number), 1)))
+            if item is not None and excess > largest.get((leader, item), 0.0):
+                largest[leader, item] = excess
+    places = np.array([*largest], np.int64).reshape(-1, 2).T
+    return csr_array((np.array([*largest.values()]), places), (len(leaders), max(len(number), 1)))
 
 
 def _members(leaders: Rows, families: dict[Any, Rows]) -> Row:

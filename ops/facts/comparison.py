@@ -26,20 +26,20 @@ _MEASURED_FIRST = [
 def read_findings(store: Store, tables: Container[str]) -> dict[str, Rows]:
     """Return the rows of each table that the findings are read from, if the run has it."""
     read = (table for table in (*_PARTS, *_READ_WITH_THEM) if table in tables)
-    found: dict[str, Rows] = {table: read_table(store, table).to_pylist() for table in read}
-    if "compare/shift_neurons" in found:
+    by_table: dict[str, Rows] = {table: read_table(store, table).to_pylist() for table in read}
+    if "compare/shift_neurons" in by_table:
         neurons = read_heard(store, "compare/shift_neurons").to_pylist()
-        found["compare/shift_neurons"] = sorted(neurons, key=lambda row: -row["shift"])
-    return found
+        by_table["compare/shift_neurons"] = sorted(neurons, key=lambda row: -row["shift"])
+    return by_table
 
 
-def comparisons(found: dict[str, Rows], rows: int) -> list[Listing]:
+def comparisons(tables: dict[str, Rows], rows: int) -> list[Listing]:
     """Return the findings as lists of some rows, from what `read_findings` returns."""
-    return [listing for table, part in _PARTS.items() if table in found for listing in part(found, rows)]
+    return [listing for table, part in _PARTS.items() if table in tables for listing in part(tables, rows)]
 
 
-def _runs(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
-    table = [row for row in found["compare/runs"] if row["layer"] is None]
+def _runs(tables: dict[str, Rows], rows: int) -> Iterator[Listing]:
+    table = [row for row in tables["compare/runs"] if row["layer"] is None]
     measured = [
         row
         | {"name": measure_in_words(row["table"], row["measure"]), "low": row["share_low"] and 100 * row["share_low"]}
@@ -65,32 +65,32 @@ def _runs(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
 
 
 def _above_control(row: Row) -> str:
-    said = filled(
+    text = filled(
         f"Of {{n:,}} neurons and poles, {{share_above:.3g %}} ({_INTERVAL}) are above the control's 95 % quantile of "
         "{name}. If the run were no different from the control, 5 % would be.",
         row,
     )
     if row["share_low"] > BY_CHANCE:
-        return said
-    return f"{'Worse' if row['share_high'] < BY_CHANCE else 'No better'} than the control: {said[0].lower()}{said[1:]}"
+        return text
+    return f"{'Worse' if row['share_high'] < BY_CHANCE else 'No better'} than the control: {text[0].lower()}{text[1:]}"
 
 
-def _matches(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
-    whole = {round(row["threshold"], 1): row for row in found["compare/universal"] if row["layer"] is None}
+def _matches(tables: dict[str, Rows], rows: int) -> Iterator[Listing]:
+    whole = {round(row["threshold"], 1): row for row in tables["compare/universal"] if row["layer"] is None}
     above, units = whole[UNIVERSAL_FROM], f"{whole[UNIVERSAL_FROM]['n']:,} units"
     if above["share"] is None:
-        said = (
+        summary = (
             f"Of {units}, {number(above['correlated'], '.3g %')} have a match in the other run with an absolute "
             f"correlation above {UNIVERSAL_FROM}. Features have no rotated layers to compare this with."
         )
     else:
-        said = (
+        summary = (
             f"Of {units}, {number(above['share'], '.3g %')} have a match in the other run whose absolute correlation "
             f"exceeds that of the best axis of rotated layers by more than {UNIVERSAL_FROM}. For "
             f"{number(whole[0.0]['share'], '.3g %')} it is higher by any amount (about half by chance)."
         )
     yield Listing.of(
-        f"{said} Share of units whose best match exceeds a threshold: by its excess over rotated layers, by its "
+        f"{summary} Share of units whose best match exceeds a threshold: by its excess over rotated layers, by its "
         "|correlation|, and for rotated layers.",
         [
             ("above", "{threshold:.1f}"), ("excess", "{share:.3f}"), ("|correlation|", "{correlated:.3f}"),
@@ -100,24 +100,24 @@ def _matches(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
     )  # fmt: skip
 
 
-def _dimensions(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
-    table = found["compare/rotated"]
+def _dimensions(tables: dict[str, Rows], rows: int) -> Iterator[Listing]:
+    table = tables["compare/rotated"]
     last = max((row["layer_b"] for row in table), default=1)
     beyond = sum(row["correlation"] > row["rotated_high"] for row in table)
     by_chance = sum(1 / (1 + row["rotations"]) for row in table)
     lines = []
     for name in _SHOWN[:rows]:
-        own = [row for row in table if row["property"] == name]
-        near = [row for row in own if row["layer_b"] - row["layer_a"] == 1]
-        far = [row for row in own if (row["layer_a"], row["layer_b"]) == (1, last)]
+        pairs = [row for row in table if row["property"] == name]
+        near = [row for row in pairs if row["layer_b"] - row["layer_a"] == 1]
+        far = [row for row in pairs if (row["layer_a"], row["layer_b"]) == (1, last)]
         cells = (_mean(some, column) for some in (near, far) for column in ("correlation", "rotated_mean"))
         lines.append((in_words(name), *(number(cell, ".2f") for cell in cells)))
     notes = [
         f"Above every rotated basis: {beyond:,} of {len(table):,} correlations ({number(by_chance, '.1f')} by chance)."
     ]
-    for against, own in (("rotated bases", table), ("permuted units", found.get("compare/dimensions", []))):
-        clear = sum(row["q_value"] < 0.05 for row in own)
-        notes.append(f"Against {against}: {clear:,} of {len(own):,} have q < 0.05, corrected for all tests.")
+    for against, tests in (("rotated bases", table), ("permuted units", tables.get("compare/dimensions", []))):
+        clear = sum(row["q_value"] < 0.05 for row in tests)
+        notes.append(f"Against {against}: {clear:,} of {len(tests):,} have q < 0.05, corrected for all tests.")
     about = (
         "Mean correlation between units with the same number in two layers: neighbours, or the first and the last. "
         "Control: axes of rotated bases, which are not units."
@@ -125,8 +125,8 @@ def _dimensions(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
     yield Listing(about, ("property", "neighbours", "rotated", "first, last", "rotated"), lines, notes)
 
 
-def _neighbours(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
-    by_reach = grouped(found["compare/nearest"], ("reach",))
+def _neighbours(tables: dict[str, Rows], rows: int) -> Iterator[Listing]:
+    by_reach = grouped(tables["compare/nearest"], ("reach",))
     yield Listing.of(
         "Each neuron's nearest neuron: mean correlation and overlap of winners, next to what chance gives.",
         [
@@ -138,10 +138,10 @@ def _neighbours(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
     )  # fmt: skip
 
 
-def _groups(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
+def _groups(tables: dict[str, Rows], rows: int) -> Iterator[Listing]:
     lines = []
     for of in ("neurons", "sentences"):
-        table = [row for row in found["compare/group_quality"] if row["layer"] and row["grouped"] == of]
+        table = [row for row in tables["compare/group_quality"] if row["layer"] and row["grouped"] == of]
         for groups in sorted({row["groups"] for row in table})[:rows]:
             means = _means([row for row in table if row["groups"] == groups])
             lines.append(means | {"grouped": of, "groups": groups})
@@ -156,7 +156,7 @@ def _groups(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
         ],
         lines,
     )  # fmt: skip
-    traits = [row for row in found.get("compare/group_traits", []) if row["layer"] == 0 and row["rank"] == 1]
+    traits = [row for row in tables.get("compare/group_traits", []) if row["layer"] == 0 and row["rank"] == 1]
     if traits:
         yield Listing.of(
             "What most distinguishes groups of neurons from all layers (share in the group and outside it).",
@@ -168,8 +168,8 @@ def _groups(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
         )  # fmt: skip
 
 
-def _diversity(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
-    table = {(row["layer"], row["clusters"]): row for row in found["compare/diversity"]}
+def _diversity(tables: dict[str, Rows], rows: int) -> Iterator[Listing]:
+    table = {(row["layer"], row["clusters"]): row for row in tables["compare/diversity"]}
     clusters = sorted({n for _, n in table})
     shown = [n for n in (1, 10, 100) if n in clusters] or clusters[:3]
 
@@ -188,9 +188,9 @@ def _diversity(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
     )
 
 
-def _shift(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
-    whole = sorted((row for row in found["compare/shift_layers"] if not row["layer"]), key=lambda r: -r["manhattan"])
-    neurons, notes = found.get("compare/shift_neurons", []), []
+def _shift(tables: dict[str, Rows], rows: int) -> Iterator[Listing]:
+    whole = sorted((row for row in tables["compare/shift_layers"] if not row["layer"]), key=lambda r: -r["manhattan"])
+    neurons, notes = tables.get("compare/shift_neurons", []), []
     if neurons:
         moved = ", ".join(filled("{layer}:{unit} {shift:.3g}", row) for row in neurons[:rows])
         notes.append(f"moved most: {moved}")
@@ -209,23 +209,23 @@ def _shift(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
     )  # fmt: skip
 
 
-def _ablation(found: dict[str, Rows], rows: int) -> Iterator[Listing]:
-    table = [row for row in found["compare/ablation"] if row["moved"] is not None]
+def _ablation(tables: dict[str, Rows], rows: int) -> Iterator[Listing]:
+    table = [row for row in tables["compare/ablation"] if row["moved"] is not None]
     by_neuron = grouped(sorted(table, key=lambda row: -row["moved"]), ("layer", "unit"))
-    neurons = [own[0] for own in by_neuron.values()]
+    neurons = [neuron_rows[0] for neuron_rows in by_neuron.values()]
     tested = [row for row in neurons if row["p_value"] is not None]
     beyond = sum(row["moved"] > row["random_high"] for row in tested)
     by_chance = sum(1 / (1 + row["n_random"]) for row in tested)
-    own = sum(row["own_moved"] is not None and row["own_moved"] > row["moved_b"] for row in neurons)
+    same_unit = sum(row["own_moved"] is not None and row["own_moved"] > row["moved_b"] for row in neurons)
     notes = [
         f"Above all of their random neurons: {beyond:,} of {len(tested):,} neurons "
         f"({number(by_chance, '.1f')} by chance).",
-        f"The same unit of a later layer moves furthest for {own:,} of {len(neurons):,} neurons.",
+        f"The same unit of a later layer moves furthest for {same_unit:,} of {len(neurons):,} neurons.",
     ]
-    output = [row for row in found["compare/ablation"] if row["output"] is not None]
+    output = [row for row in tables["compare/ablation"] if row["output"] is not None]
     if output:
-        said = "moves the classifier's output most: total variation {output:.3g} (random: {output_random:.3g})."
-        notes.append(filled(f"{{layer}}:{{unit}} {said}", max(output, key=lambda row: row["output"])))
+        form = "moves the classifier's output most: total variation {output:.3g} (random: {output_random:.3g})."
+        notes.append(filled(f"{{layer}}:{{unit}} {form}", max(output, key=lambda row: row["output"])))
     yield Listing.of(
         "Neurons set to their mean, those that move later layers most first. moved: how far other neurons of later "
         "layers move on average, in standard deviations. random: the same for random neurons of their layer with a "

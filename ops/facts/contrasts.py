@@ -36,12 +36,12 @@ def said_of_probes(rows: Sequence[Row]) -> list[str]:
     "Better" means that the interval of the paired difference is above 0, "worse" that it is below 0. The sentence is
     about 1 and 8 units of the layer that was chosen on the training documents. The rows are those of contrast/probes.
     """
-    said = []
+    sentences = []
     for group in dict.fromkeys(row["group"] for row in rows):
         chosen = _in_chosen_layer(group, rows)
         words = chosen["words", None]["auc"]
         if words is None:
-            said.append(f"{group}: too few documents for probes.")
+            sentences.append(f"{group}: too few documents for probes.")
             continue
         parts = []
         for k, units, verb, axes in SAID:
@@ -51,8 +51,8 @@ def said_of_probes(rows: Sequence[Row]) -> list[str]:
             if (rotated := chosen.get(("rotated", k))) is not None:
                 verdict += f" {_how(row, 'over_rotated')} {axes} ({number(rotated['auc'], '.2f')}) and"
             parts.append(f"{verdict} {_how(row, 'over_words')} words ({number(words, '.2f')})")
-        said.append(f"{group}: {'; '.join(parts)}.")
-    return said
+        sentences.append(f"{group}: {'; '.join(parts)}.")
+    return sentences
 
 
 def _in_chosen_layer(group: str, rows: Sequence[Row]) -> dict[tuple[str, int | None], Row]:
@@ -75,8 +75,8 @@ def read_contrasts(store: Store, rows: int) -> Row:
     for group in dict.fromkeys(row["group"] for row in units):
         if any(row["group"] == group and row["auc"] is not None for row in probes):
             lists.append(_probe_list(group, probes))
-        own = sorted((row for row in units if row["group"] == group), key=lambda row: row["rank"])
-        lists.append(_unit_list(group, own, controls))
+        ranked = sorted((row for row in units if row["group"] == group), key=lambda row: row["rank"])
+        lists.append(_unit_list(group, ranked, controls))
     return {"sentences": said_of_probes(probes), "lists": lists}
 
 
@@ -84,10 +84,10 @@ def _unit_list(group: str, rows: Sequence[Row], controls: Sequence[Row]) -> List
     first, counts = rows[0], []
     for control, form in _CONTROLS.items():
         keys = (group, control, "significant")
-        own = [row for row in controls if (row["group"], row["control"], row["measure"]) == keys and row["n"]]
-        if own:
-            count = sum(round(row["n"] * row["mean"]) for row in own)
-            counts.append(f"{count:,} {form.format(n=sum(row['n'] for row in own))}")
+        measured = [row for row in controls if (row["group"], row["control"], row["measure"]) == keys and row["n"]]
+        if measured:
+            count = sum(round(row["n"] * row["mean"]) for row in measured)
+            counts.append(f"{count:,} {form.format(n=sum(row['n'] for row in measured))}")
     about = (
         f"{group}: {first['n_a']:,} sentences of {first['documents_a']:,} documents against {first['n_b']:,} of "
         f"{first['documents_b']:,}; q < {SURE} for {', '.join(counts)}"
@@ -101,14 +101,14 @@ def _probe_list(group: str, probes: Sequence[Row]) -> Listing:
     rows = []
     for (basis, k), row in chosen.items():
         if basis == "units":
-            found = {"k": str(k), "words": chosen["words", None]["auc"], "auc": row["auc"]}
+            line = {"k": str(k), "words": chosen["words", None]["auc"], "auc": row["auc"]}
             for other in ("rotated", "layer", "random"):
-                there = chosen.get((other, k))
-                found[other] = number(there["auc"] if there else None, ".3f")
+                probe = chosen.get((other, k))
+                line[other] = number(probe["auc"] if probe else None, ".3f")
             for other in ("rotated", "words"):
                 value, low, high = (row[f"over_{other}{end}"] for end in ("", "_low", "_high"))
-                found[f"said_{other}"] = number(value, "+.3f") + interval(low, high, "+.3f")
-            rows.append(found)
+                line[f"said_{other}"] = number(value, "+.3f") + interval(low, high, "+.3f")
+            rows.append(line)
     about = f"{group}: held-out AUC of the k best units, in the layer chosen on training documents"
     return Listing.of(about, _PROBES, rows)
 
@@ -116,9 +116,9 @@ def _probe_list(group: str, probes: Sequence[Row]) -> Listing:
 def said_of_unit(rows: Sequence[Row]) -> list[str]:
     """Return what a unit separates, from its rows of contrast/units: its contrasts of a high rank and low q value."""
     sure = [row for row in rows if row["rank"] <= RANKED and row["q_value"] is not None and row["q_value"] < SURE]
-    said = []
+    phrases = []
     for row in sorted(sure, key=lambda row: (row["rank"], row["group"])):
         area = row["auc"] if row["matched_auc"] is None else row["matched_auc"]
         side = "higher" if area >= 0.5 else "lower"
-        said.append(f"{side} in {row['group']} (rank {row['rank']}, matched AUC {number(area, '.2f')})")
-    return said
+        phrases.append(f"{side} in {row['group']} (rank {row['rank']}, matched AUC {number(area, '.2f')})")
+    return phrases

@@ -126,10 +126,10 @@ def _word_classes(tables: Mapping[str, ds.Dataset]) -> Rows:
     others = pc.max(tables["profiles"].to_table(columns=["baseline_n"], filter=of_dataset)["baseline_n"]).as_py() or 0
     literals, rows = tables["explain/literals"].count_rows(), []
     for term in terms.to_pylist() if others else ():
-        own = measured_class(term, winners[key_of(term)], others)
-        q = min(1.0, float(chdtrc(1, abs(own["g2"]))) * literals)
-        if own["g2"] > 0 and own["lift"] > 1 and q < MAX_Q and own["count"] >= LEAST_COUNT:
+        measured = measured_class(term, winners[key_of(term)], others)
+        q = min(1.0, float(chdtrc(1, abs(measured["g2"]))) * literals)
+        if measured["g2"] > 0 and measured["lift"] > 1 and q < MAX_Q and measured["count"] >= LEAST_COUNT:
             text = "|".join(item.lower() for item in term.pop("items"))
-            said = {"kind": "word_class", "found": term["pattern"], "form": "group", "text": text, "rank": 1, "q": q}
-            rows.append(own | term | said | {"g2": round(own["g2"], 1), "is_expected": False})
+            entry = {"kind": "word_class", "found": term["pattern"], "form": "group", "text": text, "rank": 1, "q": q}
+            rows.append(measured | term | entry | {"g2": round(measured["g2"], 1), "is_expected": False})
     return rows

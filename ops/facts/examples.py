@@ -31,8 +31,8 @@ def matched_words(sentence: dict[str, Any], pattern: dict[str, Any], options: di
     if kind == "word" and options["word_case"] == "lower":
         words = [word.lower() for word in words]
     items = [(words if kind == "word" else tags)[i] for i in kept]
-    found = match_in_order(items, pattern["items"], options[f"{kind}_max_gap"])
-    return None if found is None else [kept[i] for i in found]
+    matched = match_in_order(items, pattern["items"], options[f"{kind}_max_gap"])
+    return None if matched is None else [kept[i] for i in matched]
 
 
 def match_in_order(items: Sequence[str], pattern: Sequence[str], max_gap: int) -> list[int] | None:
@@ -61,10 +61,10 @@ def spans_of_words(text: str, words: Sequence[str], places: Sequence[int]) -> li
 
     A word that does not occur literally in the text (a pipeline may normalise words) has no span.
     """
-    found, spans = word_spans(text, words), list[Span]()
+    by_word, spans = word_spans(text, words), list[Span]()
     before = -2
     for i in sorted(set(places)):
-        span = found[i]
+        span = by_word[i]
         if span is None:
             continue
         if before == i - 1 and spans:
@@ -75,12 +75,12 @@ def spans_of_words(text: str, words: Sequence[str], places: Sequence[int]) -> li
     return spans
 
 
-def spans_of_findings(sentence: dict[str, Any], found: Sequence[dict[str, Any]], options: dict[str, Any]) -> list[Span]:
+def spans_of_findings(sentence: dict[str, Any], rows: Sequence[dict[str, Any]], options: dict[str, Any]) -> list[Span]:
     """Return the spans of a winner's words that belong to the first findings that can be marked, in ascending order.
 
-    `found` are findings (see `ops.facts.findings`), the strongest first.
+    `rows` are findings (see `ops.facts.findings`), the strongest first.
     """
-    able = [row for row in found if row["kind"] not in ("form", "value") and (row["baseline_share"] or 0.0) < COMMON]
+    able = [row for row in rows if row["kind"] not in ("form", "value") and (row["baseline_share"] or 0.0) < COMMON]
     places = {place for row in able[:MARKED] for place in _marked_words(sentence, row, options)}
     return spans_of_words(sentence["text"], sentence["words"] or [], sorted(places))
 
@@ -134,10 +134,10 @@ def embeds(node: Tree, wanted: Tree) -> list[Tree] | None:
     rest = iter(node.children)
     for child in wanted.children:
         # The earliest child that fits leaves the most for those to its right.
-        found = next((e for c in rest if (e := embeds(c, child)) is not None), None)
-        if found is None:
+        nodes = next((e for c in rest if (e := embeds(c, child)) is not None), None)
+        if nodes is None:
             return None
-        ends += found
+        ends += nodes
     return ends
 
 

@@ -55,8 +55,8 @@ def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: H
         `q_value` (null for a class), `docs` (null for a class), `same_as` (other properties with the value for the same
         sentences) and `variants` (the rows that are folded into it, the strongest first).
     """
-    found = [row for row in strongest(patterns, profiles, True) if row["count"] >= LEAST_COUNT]
-    return _fold(found + _word_classes(terms, profiles, _winners(patterns, profiles)), holds)
+    frequent = [row for row in strongest(patterns, profiles, True) if row["count"] >= LEAST_COUNT]
+    return _fold(frequent + _word_classes(terms, profiles, _winners(patterns, profiles)), holds)
 
 
 def avoidances(patterns: Rows, profiles: Rows) -> Rows:
@@ -71,19 +71,19 @@ def strongest(patterns: Rows, profiles: Rows, is_preferred: bool) -> Rows:
     sentences (a data set and its domain), they share a row, and `same_as` names the others.
     """
     winners = _winners(patterns, profiles)
-    found: dict[str, Rows] = {kind: [] for kind in ("word", "tag", "subtree", "value")}
+    by_kind: dict[str, Rows] = {kind: [] for kind in ("word", "tag", "subtree", "value")}
     for row in patterns:
         if _is_sure(row, is_preferred):
-            found[row["kind"]].append(_described(row, winners))
-    words = {row["text"] for row in found["word"]}
+            by_kind[row["kind"]].append(_described(row, winners))
+    words = {row["text"] for row in by_kind["word"]}
     for row in profiles:
         is_apart = row["property"] in _APART or (row["property"] in _WORD_CLASSES and row["value"] in words)
         if not is_apart and _is_sure(row, is_preferred):
-            found["value"].append(_described(row, winners))
-    for rows in found.values():
+            by_kind["value"].append(_described(row, winners))
+    for rows in by_kind.values():
         rows.sort(key=lambda row: (-abs(row["g2"]), -row["count"], row["name"], row["text"]))
-    found["value"] = _joined(found["value"])
-    return [row for rows in found.values() for row in rows[:_LOOKED_AT]]
+    by_kind["value"] = _joined(by_kind["value"])
+    return [row for rows in by_kind.values() for row in rows[:_LOOKED_AT]]
 
 
 def _is_sure(row: Row, is_preferred: bool) -> bool:
@@ -94,13 +94,13 @@ def _is_sure(row: Row, is_preferred: bool) -> bool:
 def _described(row: Row, winners: int) -> Row:
     """Return a row of patterns/ or profiles/ with the columns of a finding."""
     if "pattern" in row:
-        own = {"name": row["kind"], "text": row["pattern"], "count": row["support"], "lift_low": row["lift_low"]}
+        columns = {"name": row["kind"], "text": row["pattern"], "count": row["support"], "lift_low": row["lift_low"]}
     else:  # profiles/ has only the counts
         elsewhere = round(row["baseline_share"] * row["baseline_n"])
         low = float(measures(row["count"], row["n"], elsewhere, row["baseline_n"]).lift_low[0])
-        own = {"name": row["property"], "text": row["value"], "items": [row["value"]], "lift_low": low}
-        own["kind"] = _KIND_OF_PROPERTY.get(row["property"], "value")
-    return {"n": winners, "same_as": [], **row, **own, "lift_high": row["lift"] ** 2 / own["lift_low"]}
+        columns = {"name": row["property"], "text": row["value"], "items": [row["value"]], "lift_low": low}
+        columns["kind"] = _KIND_OF_PROPERTY.get(row["property"], "value")
+    return {"n": winners, "same_as": [], **row, **columns, "lift_high": row["lift"] ** 2 / columns["lift_low"]}
 
 
 def _joined(rows: Rows) -> Rows:
@@ -123,16 +123,16 @@ def shared_words(profiles: Rows, patterns: Rows, winners: int) -> Rows:
     for row in patterns:
         if row["kind"] == "word":
             support[row["pattern"]] = max(row["support"], support.get(row["pattern"], 0))
-    found: dict[str, Row] = {}
+    words: dict[str, Row] = {}
     for row in sorted((r for r in profiles if r["property"] in _WORD_CLASSES and r["g2"] > 0), key=lambda r: -r["g2"]):
         word = row["value"].lower()
         sure = row["q_value"] is not None and row["q_value"] < MAX_Q
         enough = row["count"] >= (LEAST_COUNT if sure else LEAST_UNSURE)
-        if word not in found and enough and (sure or (row["lift"] or 0.0) >= LIFT_UNSURE):
+        if word not in words and enough and (sure or (row["lift"] or 0.0) >= LIFT_UNSURE):
             count = max(row["count"], support.get(row["value"], 0))
-            found[word] = {"word": row["value"], "count": count, "n": winners, "q_value": row["q_value"]}
-            found[word] |= {"lift": row["lift"], "is_sure": sure}
-    return sorted(found.values(), key=lambda row: not row["is_sure"])[:LISTED]
+            words[word] = {"word": row["value"], "count": count, "n": winners, "q_value": row["q_value"]}
+            words[word] |= {"lift": row["lift"], "is_sure": sure}
+    return sorted(words.values(), key=lambda row: not row["is_sure"])[:LISTED]
 
 
 def times(row: Row) -> str:
@@ -154,8 +154,8 @@ def winners_with(row: Row, sentences: Sequence[Row], options: Row) -> frozenset[
 def _has(row: Row, sentence: Row, options: Row) -> bool:
     kind, words, tags = row["kind"], sentence["words"] or (), sentence["tags"] or ()
     if kind == "value":
-        own = {"dataset": sentence["dataset"], **(sentence.get("meta") or {})}
-        return bool(own.get(row["name"]) == row["text"])
+        labels = {"dataset": sentence["dataset"], **(sentence.get("meta") or {})}
+        return bool(labels.get(row["name"]) == row["text"])
     if kind == "mark":
         if len(tags) != len(words):  # without tags, a mark is recognised by its characters
             return row["text"] in words
@@ -179,25 +179,25 @@ def measured_class(term: Row, winners: int, others: int) -> Row:
     `winners` and `others` are the numbers of winners, and of other sentences in the corpus.
     """
     count, elsewhere = round(term["share"] * winners), round((term["baseline_share"] or 0.0) * others)
-    own = measures(count, winners, elsewhere, others)
+    association = measures(count, winners, elsewhere, others)
     names = ("share", "baseline_share", "lift", "lift_low", "g2")
-    return {"count": count, "n": winners} | {name: float(getattr(own, name)[0]) for name in names}
+    return {"count": count, "n": winners} | {name: float(getattr(association, name)[0]) for name in names}
 
 
 def _word_classes(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
     """Return the classes of words in the winners' score card as findings, with the same measures as the others."""
     others = max((row["baseline_n"] for row in profiles if row["property"] == "dataset"), default=0)
-    found: Rows = []
+    classes: Rows = []
     for term in terms if winners and others else ():
         if (term["model"], term["kind"], term["negated"]) != ("winners", "word_class", False):
             continue
-        own = measured_class(term, winners, others)
+        measured = measured_class(term, winners, others)
         row = dict.fromkeys(("kind", "name"), "word_class") | {"text": term["pattern"].replace(", ", "/")}
-        row |= {"items": term["items"], "count": own["count"], "n": winners, "q_value": None, "docs": None}
-        row |= {"same_as": []} | own | {"lift_high": own["lift"] ** 2 / own["lift_low"]}
+        row |= {"items": term["items"], "count": measured["count"], "n": winners, "q_value": None, "docs": None}
+        row |= {"same_as": []} | measured | {"lift_high": measured["lift"] ** 2 / measured["lift_low"]}
         if row["count"] >= LEAST_COUNT and row["g2"] > 0:
-            found.append(row)
-    return found
+            classes.append(row)
+    return classes
 
 
 class _Group:

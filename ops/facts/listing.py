@@ -52,9 +52,9 @@ class Listing(NamedTuple):
             left = width - INDENT - sum(wide + 2 for wide in widths[1:])
             widths[0] = max(min(widths[0], left), min(widths[0], LEAST))
             for number, (first, *cells) in enumerate(table):
-                own = "" if number == 0 and not self.about else " " * INDENT
-                room = widths[0] + INDENT - len(own)
-                start = own + _aligned(shorten(first, room), room, is_number[0])
+                indent = "" if number == 0 and not self.about else " " * INDENT
+                room = widths[0] + INDENT - len(indent)
+                start = indent + _aligned(shorten(first, room), room, is_number[0])
                 columns = zip(cells, widths[1:], is_number[1:], strict=True)
                 lines.append(shorten("  ".join([start, *(_aligned(*column) for column in columns)]).rstrip(), width))
         return [*lines, *(wrap(f"  {note}", width) for note in self.notes)]

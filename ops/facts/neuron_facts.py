@@ -132,7 +132,7 @@ class NeuronFacts:
 
 def first_without_hubs(winners: Sequence[Row], count: int) -> Rows:
     """Return the first `count` winners that are no hubs, and the hubs before the last of them."""
-    places = [place for place, winner in enumerate(winners) if not winner["is_hub"]]
+    places = [i for i, winner in enumerate(winners) if not winner["is_hub"]]
     return list(winners[: places[count - 1] + 1] if len(places) >= count else winners)
 
 
@@ -152,28 +152,28 @@ def read_neurons(run: RunFacts, chosen: Sequence[Pair], winners: int, pole: str 
     conditions["contrast/units"] = neuron & (rank <= RANKED)
     conditions["compare/neighbours"] = neuron & (rank <= NEAREST)
     columns = {"token_activations": _TOKENS, "negative_tokens": _TOKENS}
-    tables = {
+    by_neuron = {
         name: grouped(run.read(name, where, columns.get(name)).to_pylist(), ("layer", "unit"))
         for name, where in conditions.items()
     }
-    families = {row["family"] for rows in tables["explanations"].values() for row in rows}
+    families = {row["family"] for rows in by_neuron["explanations"].values() for row in rows}
     in_families = pc.field("family").isin(pa.array(sorted(families), pa.int32()))
     members = grouped(run.read("families", in_families).to_pylist() if families else [], ("family",))
     sentences = read_sentences(
-        run, {row["sent_id"] for name in ("topk", "examples") for rows in tables[name].values() for row in rows}
+        run, {row["sent_id"] for name in ("topk", "examples") for rows in by_neuron[name].values() for row in rows}
     )
     facts = []
     for pair in chosen:
-        own = {name: rows.get(pair, []) for name, rows in tables.items()}
-        own["families"] = [member for row in own["explanations"] for member in members.get((row["family"],), [])]
-        facts.append(facts_by_pole(run, own, sentences, pole))
+        tables = {name: rows.get(pair, []) for name, rows in by_neuron.items()}
+        tables["families"] = [member for row in tables["explanations"] for member in members.get((row["family"],), [])]
+        facts.append(facts_by_pole(run, tables, sentences, pole))
     return facts
 
 
 def read_sentences(run: RunFacts, ids: set[int]) -> dict[int, Row]:
     """Return the sentences with these ids."""
-    there = run.tables.dataset("sentences").schema.names
-    rows = run.tables.rows_of_keys("sentences", "sent_id", ids, [name for name in _SENTENCE if name in there])
+    columns = run.tables.dataset("sentences").schema.names
+    rows = run.tables.rows_of_keys("sentences", "sent_id", ids, [name for name in _SENTENCE if name in columns])
     return {row["sent_id"]: row for row in rows}
 
 
@@ -190,21 +190,24 @@ def facts_by_pole(
 
 
 def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], pole: str) -> NeuronFacts:
-    own = {name: [row for row in rows if row.get("pole") == pole] for name, rows in tables.items()}
+    pole_rows = {name: [row for row in rows if row.get("pole") == pole] for name, rows in tables.items()}
     (neuron,), options = tables["neurons"], run.options
     layer, unit = neuron["layer"], neuron["unit"]
     explanation = next(
-        (with_family(row, tables["explanation_terms"], tables["families"]) for row in own["explanations"]), None
+        (with_family(row, tables["explanation_terms"], tables["families"]) for row in pole_rows["explanations"]), None
     )
     terms, family = (explanation["terms"], explanation["alike"]["members"]) if explanation else ((), 1)
-    winners = _with_tokens(own["topk"], sentences, own["token_activations"])
+    winners = _with_tokens(pole_rows["topk"], sentences, pole_rows["token_activations"])
     winners = [winner | {"is_hub": is_hub(winner, run.most_wins, family)} for winner in winners]
     has_rule = explanation is not None and explanation["verdict"] != "none"
-    patterns, profiles = own["patterns"], own["profiles"]
+    patterns, profiles = pole_rows["patterns"], pole_rows["profiles"]
     compared = partial(winners_with, sentences=winners[:COMPARED], options=options)
     others = [name for name in run.poles if name != pole]
     texts = {row["pole"]: row["text"] for row in tables["explanations"]}
-    audited = (where_it_holds(row, own["audit/patterns"], own["audit/portability"]) for row in own["audit/neurons"])
+    audited = (
+        where_it_holds(row, pole_rows["audit/patterns"], pole_rows["audit/portability"])
+        for row in pole_rows["audit/neurons"]
+    )
     tokens = sorted(tables["outputs/tokens"], key=lambda row: row["rank"])
     outputs = {side: [row for row in tokens if row["side"] == side] for side in SIDES} if tokens else None
     return NeuronFacts(
@@ -220,12 +223,12 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         neuron=neuron,
         is_silent=(layer, unit) in run.silent,
         is_mined=not options.get("units") or f"{layer}:{unit}" in options["units"],
-        score=next(iter(own["scores"]), None),
-        means=own["means"],
+        score=next(iter(pole_rows["scores"]), None),
+        means=pole_rows["means"],
         dataset=max((p for p in profiles if p["property"] == "dataset"), key=lambda p: p["count"], default=None),
         winners=winners,
-        hard_negatives=_with_tokens(own["examples"], sentences, own["negative_tokens"]) if has_rule else [],
-        peaks=own["peaks"],
+        hard_negatives=_with_tokens(pole_rows["examples"], sentences, pole_rows["negative_tokens"]) if has_rule else [],
+        peaks=pole_rows["peaks"],
         findings=findings(patterns, profiles, terms, compared),
         shared_words=shared_words(profiles, patterns, run.winners),
         outputs=outputs,
@@ -277,8 +280,8 @@ def is_hub(sentence: Row, most: float, family: int = 1) -> bool:
 def _with_tokens(rows: Rows, sentences: dict[int, Row], tokens: Rows) -> Rows:
     """Return ranked rows by rank, each with its sentence, its tokens and the word at its peak."""
     by_rank = {row["rank"]: row for row in tokens}
-    found = []
+    ranked = []
     for row in sorted(rows, key=lambda row: row["rank"]):
         sentence, its = sentences[row["sent_id"]], by_rank.get(row["rank"])
-        found.append({**sentence, **row, "tokens": its, "peak": peak_word(its, sentence) if its else None})
-    return found
+        ranked.append({**sentence, **row, "tokens": its, "peak": peak_word(its, sentence) if its else None})
+    return ranked

@@ -105,9 +105,9 @@ def mined(facts: NeuronFacts, rows: int) -> list[Listing]:
         for kind, title in _PATTERNS.items()
     ]
     for name in sorted({p["property"] for p in facts.profiles}, key=lambda name: (name not in _PROPERTIES, name)):
-        own = [p for p in facts.profiles if p["property"] == name and p["count"]]
-        own = sorted(own, key=lambda p: -p["share"]) if name in _BY_SHARE else own
-        lists.append(_counted(_PROPERTIES.get(name, name), own[:rows], "{value}", "{count:,}"))
+        profiles = [p for p in facts.profiles if p["property"] == name and p["count"]]
+        profiles = sorted(profiles, key=lambda p: -p["share"]) if name in _BY_SHARE else profiles
+        lists.append(_counted(_PROPERTIES.get(name, name), profiles[:rows], "{value}", "{count:,}"))
     means = [("Means", "{property:plain}"), ("winners", "{mean:.2f}"), ("corpus", "{baseline_mean:.2f}")]
     return [*lists, Listing.of("", means, facts.means)]
 

@@ -65,8 +65,8 @@ class RunFacts:
         numbers = pa.array(range(len(neurons)), pa.int64())
         numbered = pa.Table.from_pylist(neurons, keys).append_column("number", numbers)
         parts = []
-        for (layer,), own in grouped(neurons, ("layer",)).items():
-            here = (pc.field("layer") == layer) & pc.field("unit").isin(sorted({row["unit"] for row in own}))
+        for (layer,), layer_neurons in grouped(neurons, ("layer",)).items():
+            here = (pc.field("layer") == layer) & pc.field("unit").isin(sorted({row["unit"] for row in layer_neurons}))
             rows = self.read(table, here & where, [*POLE, *columns])
             parts.append(rows.join(numbered, list(POLE), join_type="inner").select(["number", *columns]))
         return pa.concat_tables(parts)
@@ -100,8 +100,8 @@ class RunFacts:
         """
         led = set(map(key_of, self.read("families", pc.field("is_leader"), POLE).to_pylist()))
         columns = [*POLE, "text", "f1", "f1_low", "f1_high", "margin_low", "family"]
-        found = heard(self.read("explanations", pc.field("verdict") == RULE, columns), self.silent).to_pylist()
-        rows = [row for row in found if key_of(row) in led]
+        explanations = heard(self.read("explanations", pc.field("verdict") == RULE, columns), self.silent).to_pylist()
+        rows = [row for row in explanations if key_of(row) in led]
         return sorted(rows, key=lambda row: (-row["margin_low"], *key_of(row)))
 
     def scored(self) -> Rows:
@@ -115,8 +115,8 @@ class RunFacts:
             return {}
         strongest = (pc.field("kind") == "word") & (pc.field("rank") <= MOST_WORDS) & (pc.field("g2") > 0)
         where = any_of((row["layer"], row["unit"]) for row in rows) & strongest
-        found = self.read("patterns", where & (pc.field("support") >= LEAST_COUNT)).to_pylist()
-        by_key = grouped(sorted(found, key=lambda row: row["rank"]), POLE)
+        patterns = self.read("patterns", where & (pc.field("support") >= LEAST_COUNT)).to_pylist()
+        by_key = grouped(sorted(patterns, key=lambda row: row["rank"]), POLE)
         return {key_of(row): [p["pattern"] for p in by_key.get(key_of(row), [])] for row in rows}
 
 

@@ -113,8 +113,8 @@ class Searcher:
     @cached_property
     def properties(self) -> frozenset[str]:
         """The properties that can be searched by name, as a query's `kind` writes them."""
-        found = self._execute(f"select distinct {_named('property')} as name from profiles", {})
-        return frozenset(row["name"] for row in found)
+        rows = self._execute(f"select distinct {_named('property')} as name from profiles", {})
+        return frozenset(row["name"] for row in rows)
 
     def find(self, query: Query) -> list[dict[str, Any]]:
         """Return at most `MOST` rows, each with `total`, the number of all matches; only one search runs at a time.
@@ -178,10 +178,10 @@ def statement(query: Query, evidence: list[Branch]) -> tuple[str, dict[str, Any]
     if query.verdict:
         limits.append(f"{'across' if query.verdict in AUDITED else 'verdict'} = $verdict")
     matches = [f"{_named('kind')} = $kind"] if query.kind else []
-    for place, (name, comparison, limit) in enumerate(query.numbers):
-        own, column = (limits, "auc") if name == "score" else (matches, name)
-        own.append(f"{column} {comparison} $number{place}")
-        values[f"number{place}"] = limit
+    for i, (name, comparison, limit) in enumerate(query.numbers):
+        conditions, column = (limits, "auc") if name == "score" else (matches, name)
+        conditions.append(f"{column} {comparison} $number{i}")
+        values[f"number{i}"] = limit
     form, order = _LISTED, BY_VERDICT
     matched = ""
     if query.kind == TEXT:
@@ -223,8 +223,8 @@ def _levels(query: Query) -> tuple[dict[str, str], dict[str, Any]]:
     meant = dict.fromkeys((text, *known.get(name, ())))
     if query.is_quoted:
         forms, meant = {name: None}, {}
-    values: dict[str, Any] = {f"name{place}": name for place, name in enumerate(forms)}
-    values |= {f"code{place}": code for place, code in enumerate(meant)}
+    values: dict[str, Any] = {f"name{i}": name for i, name in enumerate(forms)}
+    values |= {f"code{i}": code for i, code in enumerate(meant)}
     names, codes = ([f"${name}" for name in values if name.startswith(start)] for start in ("name", "code"))
     kind, named = NAME.format("kind"), ", ".join(names)
     value = f"text in ({named})" + ("" if query.kind else f" and kind not in {OF_PLACES}")
@@ -261,10 +261,10 @@ def found_listing(query: Query, rows: list[Row], unit: str) -> Listing:
     """Return the rows that `Searcher.find` returned as a list; its first column is called `unit`, such as `neuron`."""
     total = rows[0]["total"] if rows else 0
     if not rows:
-        said = "Nothing was found."
-        said += " With weaker limits there may be more." if query.numbers else ""
+        about = "Nothing was found."
+        about += " With weaker limits there may be more." if query.numbers else ""
         is_name = query.text and query.kind != TEXT
-        return Listing(said + (" Tags and labels have capital letters, such as VBN or NP." if is_name else ""))
+        return Listing(about + (" Tags and labels have capital letters, such as VBN or NP." if is_name else ""))
     columns, order = (_MATCH, "match") if query.text else (_VERDICT, "verdict")
     if query.kind == TEXT:
         columns, order = _SENTENCE, "sentence"

@@ -45,9 +45,9 @@ class Transfers:
 
     def between_halves(self, names: Sequence[str]) -> Float64s:
         """Return the transfer between the two halves of each data set, `[names]`, for sums of the control `halves`."""
-        is_half = [np.array([own.rpartition(_HALF)[0] == name for own in self.names]) for name in names]
+        is_half = [np.array([half.rpartition(_HALF)[0] == name for half in self.names]) for name in names]
         # The diagonal is 0, so the sum over the halves of a data set has both ways and nothing else.
-        above, below = (np.array([sums[own][:, own].sum() for own in is_half]) for sums in (self.above, self.below))
+        above, below = (np.array([sums[mask][:, mask].sum() for mask in is_half]) for sums in (self.above, self.below))
         return self._divided(above, below)
 
     def mean_gains(self) -> Float64s:
@@ -79,13 +79,13 @@ def sum_transfers(rows: pa.Table) -> Transfers:
     `audit/portability/` with `COLUMNS`, or of one of its controls.
     """
     names = sorted({*rows["dataset_from"].unique().to_pylist(), *rows["dataset_to"].unique().to_pylist()})
-    found, neuron = np.unique(keys(rows), return_inverse=True)
+    neurons, neuron = np.unique(keys(rows), return_inverse=True)
     one, other = (
         pc.index_in(rows[column], pa.array(names, pa.string())).to_numpy() for column in ("dataset_from", "dataset_to")
     )
-    own, random = (pc.fill_null(rows[f"{name}_precision"], np.nan).to_numpy() for name in ("average", "random"))
-    gain = np.full((len(found), len(names), len(names)), np.nan)
-    gain[neuron, one, other] = own - random
+    precision, random = (pc.fill_null(rows[f"{name}_precision"], np.nan).to_numpy() for name in ("average", "random"))
+    gain = np.full((len(neurons), len(names), len(names)), np.nan)
+    gain[neuron, one, other] = precision - random
     theirs = np.broadcast_to(np.diagonal(gain, axis1=1, axis2=2)[:, None, :], gain.shape)
     known = np.isfinite(gain) & np.isfinite(theirs) & ~np.eye(len(names), dtype=np.bool_)
-    return Transfers(tuple(names), np.where(known, gain, 0.0).sum(0), np.where(known, theirs, 0.0).sum(0), len(found))
+    return Transfers(tuple(names), np.where(known, gain, 0.0).sum(0), np.where(known, theirs, 0.0).sum(0), len(neurons))

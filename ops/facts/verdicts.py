@@ -49,8 +49,8 @@ def evidence(explanation: Row) -> str:
     ends = interval(explanation["f1_low"], explanation["f1_high"], ".3f")
     known = {title: explanation[name] for name, title in _CONTROLS.items() if explanation[name] is not None}
     controls = ", ".join(f"{title} {number(value, '.3f')}" for title, value in known.items())
-    said = f"{explanation['verdict']}. Held-out F1 {number(explanation['f1'], '.3f')}{ends}"
-    return f"{said} vs {controls}" if controls else said
+    sentence = f"{explanation['verdict']}. Held-out F1 {number(explanation['f1'], '.3f')}{ends}"
+    return f"{sentence} vs {controls}" if controls else sentence
 
 
 def said_of_explanations(verdicts: list[str]) -> str:
@@ -73,7 +73,7 @@ def said_where(row: Row, known: list[str]) -> str:
     >>> said_where(row, ["books", "news", "tweets"])
     'holds in 2 of 3 data sets (not in tweets)'
     """
-    holds, found = row["holds_in"], row["found_in"]
+    holds, found_in = row["holds_in"], row["found_in"]
     if row["verdict"] == "dataset_detector":
         return "follows the data set rather than language"
     if len(known) < 2:
@@ -86,9 +86,9 @@ def said_where(row: Row, known: list[str]) -> str:
             return f"holds in all {len(known)} data sets"
         named = f" (not in {enumerated(missing, 'or')})" if len(missing) <= FEW_MISSING else _names(holds)
         return f"holds in {len(holds)} of {len(known)} data sets{named}"
-    if len(found) == 1:
-        return f"only in {found[0]}"
-    return f"found in {len(found)} of {len(known)} data sets{_names(found)}, but carries over to none"
+    if len(found_in) == 1:
+        return f"only in {found_in[0]}"
+    return f"found in {len(found_in)} of {len(known)} data sets{_names(found_in)}, but carries over to none"
 
 
 def _names(datasets: list[str]) -> str:
@@ -125,11 +125,11 @@ def said_measure(row: Row, column: str, name: str) -> str:
 def said_lifts(literal: Row) -> str:
     """Return a literal's lift in each data set, in words, from its row of audit/patterns/."""
     ends = ("log_lifts", "log_lifts_low", "log_lifts_high")
-    said = []
+    lifts = []
     for name, *logs in zip(literal["dataset_names"], *(literal[end] for end in ends), strict=True):
-        own, low, high = (None if value is None else lift(math.exp(min(value, _MOST))) for value in logs)
-        said.append(f"{name} {own or 'not known'}" + (f" ({low} to {high})" if own and low and high else ""))
-    return ", ".join(said)
+        estimate, low, high = (None if value is None else lift(math.exp(min(value, _MOST))) for value in logs)
+        lifts.append(f"{name} {estimate or 'not known'}" + (f" ({low} to {high})" if estimate and low and high else ""))
+    return ", ".join(lifts)
 
 
 def said_of_run(facts: Row, nothing: list[str]) -> list[str]:
@@ -142,33 +142,33 @@ def said_of_run(facts: Row, nothing: list[str]) -> list[str]:
         return [
             f"None of the {facts['audited']:,} audited neurons and poles has a rule that could hold in other data sets."
         ]
-    own = verdicts[NEURONS]
-    holds = f"{own['global']:,} hold{'s' if own['global'] == 1 else ''}"
-    said = [
+    counts = verdicts[NEURONS]
+    holds = f"{counts['global']:,} hold{'s' if counts['global'] == 1 else ''}"
+    sentences = [
         f"Of {explained:,} neurons and poles with a rule, {holds} in at least three quarters of the {datasets} data "
-        f"sets. The rest: {own['local']:,} local, {own['dataset_detector']:,} that follow the data set, and "
-        f"{own['none']:,} that were confirmed within no single data set, where winners are fewer."
+        f"sets. The rest: {counts['local']:,} local, {counts['dataset_detector']:,} that follow the data set, and "
+        f"{counts['none']:,} that were confirmed within no single data set, where winners are fewer."
     ]
     if PERMUTED in verdicts:
         similar, many = verdicts[PERMUTED]["global"], sum(verdicts[PERMUTED].values())
-        said.append(
+        sentences.append(
             f"As a control, data sets were permuted over documents, which makes them similar. {similar:,} of {many:,} "
             "then hold in at least three quarters, and no larger share can be expected of the neurons themselves."
         )
-    said += [*_said_transfer(facts), *_said_illusion(facts["illusion"])]
+    sentences += [*_said_transfer(facts), *_said_illusion(facts["illusion"])]
     if nothing:
-        said.append(
+        sentences.append(
             f"In {enumerated(nothing, 'and')} the data set's own cards gain less than {LEAST_GAIN} on average, so the "
             f"transfer into {'it' if len(nothing) == 1 else 'them'} is unknown."
         )
     literals = facts["literals"]
     if any(literals.values()):
-        said.append(
+        sentences.append(
             f"Verdicts of the {sum(literals.values()):,} literals in their explanations: {literals['global']:,} "
             f"global, {literals['local']:,} local, {literals['dataset']:,} with a lift above 1 only because data sets "
             f"differ, and {literals['none']:,} none of these."
         )
-    return said
+    return sentences
 
 
 def _said_transfer(facts: Row) -> list[str]:
@@ -177,16 +177,16 @@ def _said_transfer(facts: Row) -> list[str]:
         return [
             "The data sets' own score cards gain nothing over those of random sets, so there is nothing to transfer."
         ]
-    said = [
+    sentences = [
         f"Transfer is {number(transfer, '.2f')}: score cards of other data sets gain that share of what a data set's "
         "own cards gain."
     ]
     if controls:
         many = max(sum(counts.values()) for name, counts in facts["verdicts"].items() if name in _WHERE)
-        own = facts["transfer_of_controlled"]
-        known = f"Among the {many:,} with controls it is {number(own, '.2f')}, compared with "
-        said.append(f"{'Controls: ' if own is None else known}{controls}.")
-    return said
+        controlled = facts["transfer_of_controlled"]
+        known = f"Among the {many:,} with controls it is {number(controlled, '.2f')}, compared with "
+        sentences.append(f"{'Controls: ' if controlled is None else known}{controls}.")
+    return sentences
 
 
 def _said_illusion(illusion: dict[str, float | None]) -> list[str]:
