@@ -65,12 +65,12 @@ def draw_tree(pattern: str) -> Row:
     edges: list[tuple[float, float, float, float]] = []
     right = 0.0
 
-    def place(tree: Tree, depth: int) -> tuple[float, float]:
+    def add_node(tree: Tree, depth: int) -> tuple[float, float]:
         nonlocal right
         y = 14.0 + _LEVEL * depth
         width = _LETTER * len(tree.label) + _GAP
         if tree.children:
-            below = [place(child, depth + 1) for child in tree.children]
+            below = [add_node(child, depth + 1) for child in tree.children]
             x = max((below[0][0] + below[-1][0]) / 2, width / 2)
             edges.extend((x, y + 5, to, down - 12) for to, down in below)
             right = max(right, x + width / 2)
@@ -80,7 +80,7 @@ def draw_tree(pattern: str) -> Row:
         nodes.append({"label": tree.label, "x": x, "y": y})
         return x, y
 
-    place(read_pattern(pattern), 0)
+    add_node(read_pattern(pattern), 0)
     return {"nodes": nodes, "edges": edges, "width": right, "height": max(node["y"] for node in nodes) + 8}
 
 
@@ -98,28 +98,28 @@ def lift_strips(literals: Sequence[Row]) -> Row:
     room = 0.06 * (high - low)
     low, high = low - room, high + room
 
-    def place(value: float) -> float:
+    def x_of(value: float) -> float:
         share: float = (min(max(value, low), high) - low) / (high - low)
         return round(NAMES + PLOT * share, 1)
 
     within = [tick for tick in _TICKS if low <= math.log(tick) <= high]
     ticks = within if len(within) > 1 else _NEAR_TICKS
     return {
-        "strips": [_strip(row, place) for row in literals],
+        "strips": [_strip(row, x_of) for row in literals],
         "left": NAMES,
-        "one": place(0.0),
-        "ticks": [(place(math.log(tick)), f"{tick:,g}") for tick in ticks],
+        "one": x_of(0.0),
+        "ticks": [(x_of(math.log(tick)), f"{tick:,g}") for tick in ticks],
         "width": NAMES + PLOT + EDGE,
     }
 
 
-def _strip(row: Row, place: Callable[[float], float]) -> Row:
+def _strip(row: Row, x_of: Callable[[float], float]) -> Row:
     marks = []
     columns = (row[name] for name in ("dataset_names", "log_lifts", "log_lifts_low", "log_lifts_high"))
     for number, (name, value, low, high) in enumerate(zip(*columns, strict=True)):
         mark = {"name": shorten(name, LETTERS), "whole": name, "y": LINE * number + LINE // 2, "x": None}
         if value is not None:
             low, high = (value if end is None else end for end in (low, high))
-            mark |= {"x": place(value), "low": place(low), "high": place(high), "is_above": low > 0}
+            mark |= {"x": x_of(value), "low": x_of(low), "high": x_of(high), "is_above": low > 0}
         marks.append(mark)
     return row | {"marks": marks, "height": LINE * len(marks) + FOOT, "said": said_lifts(row)}

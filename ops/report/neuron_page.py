@@ -128,13 +128,13 @@ def _meaning(row: Row, is_collapsed: bool) -> str:
 
 def _profiles(profiles: Rows) -> dict[str, Rows]:
     """Return, for each property, the rows of the values with the largest shares."""
-    found: dict[str, Rows] = {}
+    by_property: dict[str, Rows] = {}
     for row in profiles:
         if row["property"] not in APART and row["count"]:
-            found.setdefault(row["property"], []).append(row)
+            by_property.setdefault(row["property"], []).append(row)
     order = ("dataset", "tag_class", "tag")
-    names = sorted(found, key=lambda name: (order.index(name) if name in order else -1, name))
-    return {name: sorted(found[name], key=lambda row: (-row["share"], row["value"]))[:VALUES] for name in names}
+    names = sorted(by_property, key=lambda name: (order.index(name) if name in order else -1, name))
+    return {name: sorted(by_property[name], key=lambda row: (-row["share"], row["value"]))[:VALUES] for name in names}
 
 
 def quantile_samples(sent_ids: Int64s, values: Float32s) -> list[dict[str, Any]]:

@@ -43,13 +43,13 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: Sequen
     first = [sum(widths[:i]) for i in range(len(widths))]
     rows = {name: table.to_pylist() for name, table in tables.items()}
 
-    def spread(own: list[Row], values: list[Any]) -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = {pole: [None] * sum(widths) for pole in poles}
-        for row, value in zip(own, values, strict=True):
+    def spread(neurons: list[Row], values: list[Any]) -> dict[str, list[Any]]:
+        by_pole: dict[str, list[Any]] = {pole: [None] * sum(widths) for pole in poles}
+        for row, value in zip(neurons, values, strict=True):
             for pole in [row["pole"]] if "pole" in row else poles:
-                if pole in found:
-                    found[pole][first[row["layer"] - layer] + row["unit"]] = value
-        return found
+                if pole in by_pole:
+                    by_pole[pole][first[row["layer"] - layer] + row["unit"]] = value
+        return by_pole
 
     properties: dict[str, Row] = {}
     for name, (title, table, column, digits) in NUMBERS.items():
@@ -58,11 +58,11 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: Sequen
     named = {name: [row for row in rows["profiles"] if row["property"] == name] for name in ("dataset", "tag")}
     named["word"] = rows["peaks"]
     named["audit"] = [row | {"value": plain(row["verdict"])} for row in rows["audit"]]
-    for name, own in named.items():
-        counts = Counter(row["value"] for row in own)
+    for name, named_rows in named.items():
+        counts = Counter(row["value"] for row in named_rows)
         names = sorted(counts, key=lambda value: (-counts[value], value))
         codes = {value: code for code, value in enumerate(names)}
-        values = spread(own, [codes[row["value"]] for row in own])
+        values = spread(named_rows, [codes[row["value"]] for row in named_rows])
         properties[name] = {"title": NAMES[name], "names": names, "values": values}
-    kept = {n: p for n, p in properties.items() if any(v is not None for own in p["values"].values() for v in own)}
+    kept = {n: p for n, p in properties.items() if any(v is not None for cells in p["values"].values() for v in cells)}
     return {"widths": list(widths), "poles": list(poles), "properties": kept, "colours": MOST_NAMES, "layer": layer}

@@ -41,13 +41,13 @@ def shaded(pieces: Sequence[Piece], scale: float) -> Markup:
     parts: list[str] = []
     for piece, value, is_peak in pieces:
         colour = tint(value, scale)
-        said: str = in_lines(piece)
+        html: str = in_lines(piece)
         if colour or is_peak:
             # A page has a thousand of these, so they are short.
             title = "" if value is None else f" title={number(value, 2)}"
             name = f'"{colour} peak"' if is_peak else colour
-            said = f"<i class={name}{title}>{said}</i>"
-        parts.append(said)
+            html = f"<i class={name}{title}>{html}</i>"
+        parts.append(html)
     return Markup("".join(parts))
 
 

@@ -41,7 +41,7 @@ def search_index(
         known: for neurons and poles, what is known of `text`, `verdict`, `across` and `auc`.
         pages: layer and unit of the neurons that have a page.
     """
-    at = {key: place for place, key in enumerate(neurons)}
+    at = {key: entry for entry, key in enumerate(neurons)}
     rows = [known.get(key, {}) for key in neurons]
     scores = [row.get("auc") for row in rows]
     index = {
@@ -58,13 +58,13 @@ def search_index(
 
 
 def _terms(evidence: Iterable[Row], at: Mapping[Key, int]) -> dict[str, dict[str, dict[str, list[int]]]]:
-    found: dict[str, dict[str, dict[str, list[int]]]] = {}
+    terms: dict[str, dict[str, dict[str, list[int]]]] = {}
     for row in evidence:
-        place = at.get(key_of(row))
-        if place is not None:
-            kinds = found.setdefault(row["form"], {}).setdefault(row["kind"], {})
+        entry = at.get(key_of(row))
+        if entry is not None:
+            kinds = terms.setdefault(row["form"], {}).setdefault(row["kind"], {})
             # A group is found by any of its words, so these are the term.
             term = row["text"] if row["form"] == "group" else row["found"]
             of_q = math.floor(-100 * math.log10(max(row["q"], LEAST_Q)) + 1e-6)
-            kinds.setdefault(term, []).extend((place, round(10 * row["g2"]), round(100 * math.log(row["lift"])), of_q))
-    return found
+            kinds.setdefault(term, []).extend((entry, round(10 * row["g2"]), round(100 * math.log(row["lift"])), of_q))
+    return terms

@@ -45,8 +45,8 @@ def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None
     first, stop = peak or (0, 0)
     pieces = []
     for (_, is_peak), places in groupby(range(len(text)), lambda i: (owner[i], first <= i < stop)):
-        own = [*places]
-        pieces.append(Piece(text[own[0] : own[-1] + 1], values[own[0]], is_peak))
+        positions = [*places]
+        pieces.append(Piece(text[positions[0] : positions[-1] + 1], values[positions[0]], is_peak))
     return pieces
 
 

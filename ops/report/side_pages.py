@@ -38,9 +38,9 @@ def side_jobs(run: Row) -> list[str]:
 def figures(run: Row, job: str) -> list[Row]:
     """Return a side job's figures: `name`, the path in the run, `file`, the path in a site, and `caption`, in words."""
     named = [file["name"] for files in run["tables"].values() for file in files]
-    own = [name for name in named if name.startswith(f"{job}/") and name.endswith(".svg")]
-    files = [f"figures/{name.replace('/figures/', '-', 1).replace('/', '-')}" for name in own]
-    return [{"name": name, "file": file, "caption": caption(name)} for name, file in zip(own, files, strict=True)]
+    paths = [name for name in named if name.startswith(f"{job}/") and name.endswith(".svg")]
+    files = [f"figures/{name.replace('/figures/', '-', 1).replace('/', '-')}" for name in paths]
+    return [{"name": name, "file": file, "caption": caption(name)} for name, file in zip(paths, files, strict=True)]
 
 
 def side_context(store: Store, run: Row, job: str) -> Row:
@@ -64,7 +64,7 @@ def side_context(store: Store, run: Row, job: str) -> Row:
         "figures": figures(run, job),
         "findings": findings,
         "verdicts": verdicts,
-        "sentences": [said for said in sentences if said],
+        "sentences": [sentence for sentence in sentences if sentence],
         "tables": [_read(store, name) for name in shown],
         "others": [
             {"name": name, "row": TABLES[name].row, "total": sum(file["rows"] for file in run["tables"][name])}

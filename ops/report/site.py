@@ -96,9 +96,9 @@ class Site:
             "audit": facts.read("audit/neurons", None, [*POLE, "ported", "verdict"]),
         }
         topk = facts.stages["topk"]
-        found = {name: heard(rows, facts.silent) for name, rows in tables.items()}
-        across = {key_of(row): plain(row["verdict"]) for row in found["audit"].to_pylist()}
-        drawn = map_data(found, facts.units.widths, facts.poles, facts.units.first)
+        heard_tables = {name: heard(rows, facts.silent) for name, rows in tables.items()}
+        across = {key_of(row): plain(row["verdict"]) for row in heard_tables["audit"].to_pylist()}
+        drawn = map_data(heard_tables, facts.units.widths, facts.poles, facts.units.first)
         served = self._shared["served"]
         context = {
             "map": {**drawn, "pages": [] if served else [f"{a}-{b}" for a, b in chosen], "every": served},
@@ -178,12 +178,12 @@ class Site:
 
     def _samples(self, chosen: Sequence[Pair]) -> dict[Pair, list[Row]]:
         """Return sentences at several quantiles for each neuron; a layer's activations are read once."""
-        found: dict[Pair, list[Row]] = {}
+        samples: dict[Pair, list[Row]] = {}
         for layer in sorted({layer for layer, _ in chosen}):
             ids, values = self._sample(layer)
             units = [unit for of, unit in chosen if of == layer]
-            found |= {(layer, unit): quantile_samples(ids, dense(values[:, [unit]])[:, 0]) for unit in units}
-        return found
+            samples |= {(layer, unit): quantile_samples(ids, dense(values[:, [unit]])[:, 0]) for unit in units}
+        return samples
 
     def _sample_of(self, layer: int) -> tuple[Int64s, Float32s | csc_array]:
         """Return the ids of the activation sample, `[sentences]`, and a layer's activations."""
