@@ -58,22 +58,22 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _head(facts: NeuronFacts, width: int) -> list[str]:
-    said = [f"{facts.called.capitalize()} {name_of(vars(facts))}"]
+    sentences = [f"{facts.called.capitalize()} {name_of(vars(facts))}"]
     if facts.dictionary:
-        said.append(f"One of {facts.dictionary}")
+        sentences.append(f"One of {facts.dictionary}")
     if facts.explanation:
-        said += _explanation(facts.explanation)
+        sentences += _explanation(facts.explanation)
     if facts.audit:
         parts = (facts.audit["said"], said_measure(facts.audit, "transfer", "transfer"))
-        said.append(f"Across data sets: {'; '.join(filter(None, parts))}")
+        sentences.append(f"Across data sets: {'; '.join(filter(None, parts))}")
     if facts.outputs:
         promoted, suppressed = (
             ", ".join(token_text(row["token"]) for row in facts.outputs[side][:TOKENS]) for side in SIDES
         )
         high = "" if facts.pole == "top" else " (when its activation is high; a low activation has the opposite effect)"
-        said.append(f"Promotes: {promoted}; suppresses: {suppressed}{high}")
+        sentences.append(f"Promotes: {promoted}; suppresses: {suppressed}{high}")
     if facts.contrasts:
-        said.append(f"Separates your groups: {'; '.join(facts.contrasts)}")
+        sentences.append(f"Separates your groups: {'; '.join(facts.contrasts)}")
     about, dataset = [], facts.dataset
     if dataset is not None and dataset["baseline_share"] != 1:  # a corpus with one data set says nothing
         corpus = "" if dataset["baseline_share"] is None else " ({baseline_share:.0f %} of the corpus)"
@@ -83,31 +83,31 @@ def _head(facts: NeuronFacts, width: int) -> list[str]:
             corpus = "not known" if mean["baseline_mean"] is None else "{baseline_mean:.1f}"
             about.append(filled(f"{{mean:.1f}} words a sentence (corpus {corpus})", mean))
     if about:
-        said.append(f"Its winners: {'; '.join(about)}")
+        sentences.append(f"Its winners: {'; '.join(about)}")
     if not facts.is_mined:
-        said.append(f"Not mined: atlas mine was run with --units, which did not include this {facts.called}")
+        sentences.append(f"Not mined: atlas mine was run with --units, which did not include this {facts.called}")
     if facts.is_silent:
-        said.append(f"This unit is {SAID}")
-    return [line for one in said for line in _wrapped(one, width)]
+        sentences.append(f"This unit is {SAID}")
+    return [line for one in sentences for line in _wrapped(one, width)]
 
 
 def _explanation(explanation: Row) -> list[str]:
     """Return the sentence, its evidence, a warning unless the verdict is `rule`, and its family."""
-    said = [explanation["text"], f"Verdict: {evidence(explanation)}"]
+    sentences = [explanation["text"], f"Verdict: {evidence(explanation)}"]
     if explanation["verdict"] != RULE:
-        said.append(CAUTION)
+        sentences.append(CAUTION)
     leader, members = explanation["alike"]["leader"], explanation["alike"]["members"]
     if members > 1:
         led = "which it leads" if key_of(leader) == key_of(explanation) else f"led by {name_of(leader)}"
-        said.append(f"One of {members:,} that go together, {led}")
-    return said
+        sentences.append(f"One of {members:,} that go together, {led}")
+    return sentences
 
 
 def _shared(words: Rows) -> str:
     """Return the words that winners share as one text, or "" if there are none."""
     sure, unsure = (", ".join(f"{w['word']} {w['count']}" for w in words if w["is_sure"] is s) for s in (True, False))
-    said = "; ".join(piece for piece in (sure, f"less certain: {unsure}" if unsure else "") if piece)
-    return f"Words they share (of {words[0]['n']:,}): {said}" if words else ""
+    listed = "; ".join(piece for piece in (sure, f"less certain: {unsure}" if unsure else "") if piece)
+    return f"Words they share (of {words[0]['n']:,}): {listed}" if words else ""
 
 
 def _findings(facts: NeuronFacts, rows: int, everything: bool, width: int) -> list[str]:
@@ -148,18 +148,18 @@ def _winners(facts: NeuronFacts, rows: int, everything: bool, width: int) -> lis
 
 def _numbers(facts: NeuronFacts, width: int) -> list[str]:
     neuron, pole, score = facts.neuron, facts.pole, facts.score
-    said = []
+    sentences = []
     if score is not None:
-        said.append(
+        sentences.append(
             f"Held-out score {_measured_by(score, 'auc', 'auc', '.3f', 'no test documents')}, "
             f"matched set {_measured_by(score, 'matched_auc', 'matched', '.3f', 'no test documents')}, "
             f"excess {_measured_by(score, 'auc_excess', 'auc_excess', '+.3f', 'fewer than 10 test documents')}"
         )
     ends = f"{{{pole}_threshold:activation}} and beyond, mean {{{pole}_mean:activation}}"
     every = "{min:activation} to {max:activation}, mean {mean:activation}, sd {std:activation}"
-    said.append(filled(f"Activations of the winners: {ends}", neuron))
-    said.append(filled(f"Activations of all {counted(neuron['n'], 'sentence')}: {every}", neuron))
-    lines = [line for text in said for line in _wrapped(text, width)]
+    sentences.append(filled(f"Activations of the winners: {ends}", neuron))
+    sentences.append(filled(f"Activations of all {counted(neuron['n'], 'sentence')}: {every}", neuron))
+    lines = [line for text in sentences for line in _wrapped(text, width)]
     if facts.other_pole is not None:
         text = f": {facts.other_pole['text']}" if facts.other_pole["text"] else ""
         lines.append(shorten(f"The other pole (--pole {facts.other_pole['pole']}){text}", width))
@@ -179,8 +179,8 @@ def _peaks(facts: NeuronFacts, rows: int, width: int) -> list[str]:
     tags = {tag: one for tag, (one, _) in TAGS.items()}
     for name, title, names in (("peak_word", "They peak at", {}), ("peak_tag", "As parts of speech", tags)):
         form = "{value} ({count:,} of {n:,}; {baseline_share:.2g %} of their words)"
-        said = [filled(form, p | {"value": names.get(p["value"], p["value"])}) for p in facts.sure_peaks(name)[:rows]]
-        lines += [shorten(f"{title}: {', '.join(said)}", width)] if said else []
+        values = [filled(form, p | {"value": names.get(p["value"], p["value"])}) for p in facts.sure_peaks(name)[:rows]]
+        lines += [shorten(f"{title}: {', '.join(values)}", width)] if values else []
     return ["", *lines] if lines else []
 
 

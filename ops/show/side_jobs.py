@@ -46,7 +46,7 @@ _NEIGHBOURS = [("cosine", "{cosine:.3f}"), ("inner", "{inner:.3g}"), ("word", "{
 
 def lay_out_audit(facts: Row, width: int) -> str:
     """Return what an audit found as text: the sentences, then a table of verdicts with the controls."""
-    lines = [wrap(said, width) for said in facts["sentences"]]
+    lines = [wrap(sentence, width) for sentence in facts["sentences"]]
     if facts["explained"]:
         rows = [counts | {"name": _NAMES[name]} for name, counts in facts["verdicts"].items()]
         verdicts = [(plain(verdict), f"{{{verdict}:,}}") for verdict in AUDITED]
@@ -56,8 +56,8 @@ def lay_out_audit(facts: Row, width: int) -> str:
 
 def lay_out_contrasts(facts: Row, width: int) -> str:
     """Return what a contrast found as text: the sentences about probes, then the lists."""
-    said = "\n".join(wrap(sentence, width) for sentence in facts["sentences"])
-    return "\n\n".join(filter(None, [said, lay_out_listings(facts["lists"], width)]))
+    sentences = "\n".join(wrap(sentence, width) for sentence in facts["sentences"])
+    return "\n\n".join(filter(None, [sentences, lay_out_listings(facts["lists"], width)]))
 
 
 def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bool) -> tuple[Rows, Rows]:
@@ -70,8 +70,8 @@ def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bo
     if not has_contextual:
         return clusters, []
     columns = ["token_id", "n", "psi_qkv_mean", "psi_qkv_std"]
-    found = read_rows(store, "psi/contextual", here & (pc.field("n") >= LEAST_OCCURRENCES), columns)
-    best = sorted(found, key=lambda t: (-t["psi_qkv_mean"], t["token_id"]))[:rows]
+    tokens = read_rows(store, "psi/contextual", here & (pc.field("n") >= LEAST_OCCURRENCES), columns)
+    best = sorted(tokens, key=lambda t: (-t["psi_qkv_mean"], t["token_id"]))[:rows]
     wanted = pc.field("token_id").isin([t["token_id"] for t in best])
     names = {n["token_id"]: n["token"] for n in read_rows(store, "psi/vocabulary", wanted, ["token_id", "token"])}
     return clusters, [{**t, "token": names[t["token_id"]]} for t in best]
@@ -122,15 +122,15 @@ def position_listings(similarity: Rows, perplexity: Rows, labels: Rows, order: l
 
     The variants are listed in the given order. There may be no perplexities and no accuracies.
     """
-    found = {(r["variant"], r["layer"], r["reference"]): r for r in similarity}
+    similarities = {(r["variant"], r["layer"], r["reference"]): r for r in similarity}
     layers = sorted({r["layer"] for r in similarity})
     rows = []
-    for variant in (v for v in order if any((v, layers[-1], reference) in found for reference in REFERENCES)):
+    for variant in (v for v in order if any((v, layers[-1], reference) in similarities for reference in REFERENCES)):
         for layer in layers:
-            own = [found.get((variant, layer, reference)) for reference in REFERENCES]
-            if own[0] is not None or variant == "default":
-                cosines = [number(r["mean"] if r else None, ".4f") for r in own]
-                rows.append((variant, str(layer), *cosines, number(own[0]["n"] if own[0] else None, ",")))
+            means = [similarities.get((variant, layer, reference)) for reference in REFERENCES]
+            if means[0] is not None or variant == "default":
+                cosines = [number(r["mean"] if r else None, ".4f") for r in means]
+                rows.append((variant, str(layer), *cosines, number(means[0]["n"] if means[0] else None, ",")))
     about = f"{similarity[0]['model']}: mean cosine between a token's state under each variant and a reference state."
     notes = [
         "same: the same token with the model's own positions. another: a token of another text. centred: after "
@@ -177,8 +177,8 @@ def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: st
     """
     folded = fold(word, options["word_case"])
     here = pc.field("word") == folded
-    found = read_rows(store, "meaning/words", here, ["word", "count"])
-    if not found:
+    counted = read_rows(store, "meaning/words", here, ["word", "count"])
+    if not counted:
         shown = one_line(word, 60)
         if split_words(folded) != [folded]:
             raise InputError(f"--word {shown}: is not one word; give one word without punctuation")
@@ -198,7 +198,7 @@ def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: st
     for row in sorted(near, key=lambda row: (spaces.index(row["space"]), row["rank"])):
         kept = {name: row[name] for name in ("rank", "other", "cosine", "inner")}
         neighbours.setdefault(row["space"], []).append(kept)
-    return {**found[0], "n_contexts": n_contexts, "contexts": contexts[:rows], "neighbours": neighbours}
+    return {**counted[0], "n_contexts": n_contexts, "contexts": contexts[:rows], "neighbours": neighbours}
 
 
 def word_listings(facts: dict[str, Any], rows: int) -> list[Listing]:
