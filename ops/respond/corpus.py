@@ -105,9 +105,9 @@ class Corpus:
     @cached_property
     def families(self) -> Int64s:
         """The family of each unit at the bottom and at the top, -1 without one, `[2, units]`."""
-        found = np.full((2, len(self.neurons)), -1)
+        families = np.full((2, len(self.neurons)), -1)
         if "families" in self.names:
             rows = self.tables.read("families", None, ["layer", "unit", "pole", "family"])
             number, pole = neuron_and_pole(self.neurons.set_numbers(rows))
-            found[pole, number] = rows["family"].to_numpy()
-        return found
+            families[pole, number] = rows["family"].to_numpy()
+        return families

@@ -24,8 +24,8 @@ def with_explanations(corpus: Corpus, rows: Rows) -> Rows:
     for layer in {row["layer"] for row in rows} if "explanations" in corpus.names else ():
         units = pa.array({row["unit"] for row in rows if row["layer"] == layer}, pa.int32())
         where = (pc.field("layer") == layer) & pc.field("unit").isin(units)
-        found = corpus.tables.read("explanations", where, [*POLE, "text", "verdict"]).to_pylist()
-        known |= {key_of(row): {"explanation": row["text"], "verdict": row["verdict"]} for row in found}
+        explanations = corpus.tables.read("explanations", where, [*POLE, "text", "verdict"]).to_pylist()
+        known |= {key_of(row): {"explanation": row["text"], "verdict": row["verdict"]} for row in explanations}
     none = {"explanation": None, "verdict": None}
     return [row | known.get(key_of(row), none) for row in rows]
 
@@ -48,10 +48,10 @@ def unit_rows(corpus: Corpus, measured: Measured, text: int, units: Int64s, most
     order = np.lexsort((units, far, np.abs(tail), np.abs(like)))[: np.count_nonzero(~np.isnan(tail))]  # NaN comes last
     units, tail, like = units[order], tail[order], like[order]
     is_top = np.where(np.isnan(like), tail, like) > 0
-    outer, place = is_outer(tail), np.arange(len(units))
+    outer, index = is_outer(tail), np.arange(len(units))
     # Units without a family, and all units if all are listed, are families of their own.
     family = corpus.families[is_top.astype(int), units] if most is not None else np.full(len(units), -1)
-    _, first, number = np.unique(np.where(family < 0, -1 - place, family), return_index=True, return_inverse=True)
+    _, first, number = np.unique(np.where(family < 0, -1 - index, family), return_index=True, return_inverse=True)
     alike = np.bincount(number, outer)[number] - outer
     layers, within = corpus.neurons.layer_and_unit(units)
     return [
@@ -78,7 +78,7 @@ def add_peaks(
         rows: the rows of each text, as `unit_rows` returns them.
         budget, equal_lengths: as `length_batches` takes them.
     """
-    every = [(text, row) for text, own in enumerate(rows) for row in own]
+    every = [(text, row) for text, text_rows in enumerate(rows) for row in text_rows]
     result: list[Rows] = [[] for _ in rows]
     if not every:
         return result
@@ -88,14 +88,14 @@ def add_peaks(
     sign = np.array([1 if row["pole"] == "top" else -1 for _, row in every], np.float32)
     activation = np.array([row["activation"] for _, row in every], np.float32)
     chosen, number = np.unique(sentence, return_inverse=True)  # every sentence that is read has a row
-    found = read_tokens(
+    tokens = read_tokens(
         scorer, Winners(number, layer, unit, sign, activation), [texts[i].placed for i in chosen],
         [words_of_tokens(texts[i].placed.spans, texts[i].words) for i in chosen], budget, equal_lengths,
     )  # fmt: skip
     for at, (text, row) in enumerate(every):
-        word = int(found.peak[at])
+        word = int(tokens.peak[at])
         span = texts[text].words[word] if word >= 0 else None
-        values = found.values[found.offsets[at] : found.offsets[at + 1]].tolist()
+        values = tokens.values[tokens.offsets[at] : tokens.offsets[at + 1]].tolist()
         peak = None if span is None else texts[text].text[slice(*span)]
         result[text].append(row | {"peak": peak, "span": span, "tokens": values})
     return result

@@ -31,9 +31,9 @@ class Common:
 
     def draw(self, references: Sequence[Int64s]) -> Int64s:
         """Draw a sentence from the reference of each text that has one, `[draws, texts]`."""
-        own = [reference for reference in references if len(reference)]
-        self.compared += len(own)
-        drawn = [self._generator.choice(reference, DRAWS) for reference in own]
+        nonempty = [reference for reference in references if len(reference)]
+        self.compared += len(nonempty)
+        drawn = [self._generator.choice(reference, DRAWS) for reference in nonempty]
         return np.array(drawn, np.int64).reshape(-1, DRAWS).T
 
     def add_draws(self, drawn: Int64s, units: slice, tails: Float64s) -> None:
@@ -50,8 +50,8 @@ class Common:
     def units(self) -> list[tuple[int, str, int]]:
         """Return the units that are outer for most texts: index, pole and number of texts, those of most first."""
         end, unit = np.nonzero(2 * self._counts > self.texts)
-        found = [(int(u), ("top", "bottom")[e], int(self._counts[e, u])) for e, u in zip(end, unit, strict=True)]
-        return sorted(found, key=lambda row: (-row[2], row[0]))
+        outer = [(int(u), ("top", "bottom")[e], int(self._counts[e, u])) for e, u in zip(end, unit, strict=True)]
+        return sorted(outer, key=lambda row: (-row[2], row[0]))
 
     def of_draws(self) -> Int64s:
         """Return how many units each draw of sentences has in common, `[draws]`; empty if a text had no reference."""
@@ -88,18 +88,18 @@ class Measured:
 
 
 def measure(
-    corpus: Corpus, values: Float32s, lengths: Sequence[int], own: Sequence[int], common: Common | None = None
+    corpus: Corpus, values: Float32s, lengths: Sequence[int], sentences: Sequence[int], common: Common | None = None
 ) -> Measured:
     """Return how unusual texts are.
 
     Args:
         values: the texts' activations, `[texts, units]`.
         lengths: their numbers of model tokens.
-        own: the id of the sentence of the corpus that a text is, or -1.
+        sentences: the id of the sentence of the corpus that each text is, or -1.
         common: counts units that are outer for many texts, if given.
     """
-    distributions, (tail, rank) = corpus.distributions, text_tails(corpus, values, own)
-    nearest = [corpus.sample.nearest(tokens, sentence) for tokens, sentence in zip(lengths, own, strict=True)]
+    distributions, (tail, rank) = corpus.distributions, text_tails(corpus, values, sentences)
+    nearest = [corpus.sample.nearest(tokens, sentence) for tokens, sentence in zip(lengths, sentences, strict=True)]
     tail_like = np.full(values.shape, np.nan)
     drawn = common.draw(nearest) if common is not None else np.zeros((0, 0), np.int64)
     some, places = np.unique(drawn, return_inverse=True)
@@ -140,14 +140,14 @@ def whole(corpus: Corpus, outer: int, chosen: Int64s) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def text_tails(corpus: Corpus, values: Float32s, own: Sequence[int]) -> tuple[Float64s, Int32s]:
+def text_tails(corpus: Corpus, values: Float32s, sentences: Sequence[int]) -> tuple[Float64s, Int32s]:
     """Return the signed tails of texts in the corpus and their ranks among the winners, each `[texts, units]`."""
-    of, is_own = corpus.distributions, np.asarray(own)[:, None] >= 0
+    of, is_own = corpus.distributions, np.asarray(sentences)[:, None] >= 0
     count = of.at_least(values, slice(None))
     counts = {"top": np.maximum(count - is_own, 0.0), "bottom": of.sentences - count}
     ranks = {pole: np.zeros(values.shape, np.int32) for pole in counts}
     for pole, threshold in of.thresholds.items():
-        at, rank, reached = places_among_winners(corpus.tables, corpus.neurons, values, own, pole, threshold)
+        at, rank, reached = places_among_winners(corpus.tables, corpus.neurons, values, sentences, pole, threshold)
         as_last = values[at] == threshold[at[1]]
         counts[pole][at] = np.where(as_last, np.maximum(counts[pole][at], reached), reached)
         ranks[pole][at] = rank

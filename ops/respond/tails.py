@@ -76,7 +76,7 @@ class Distributions:
         Counts are interpolated within a bin.
         """
         of_units = zip(values.T, self.ends[units], self.above[units], strict=True)
-        return np.stack([np.interp(own, ends, above) for own, ends, above in of_units], axis=1)
+        return np.stack([np.interp(unit_values, ends, above) for unit_values, ends, above in of_units], axis=1)
 
     def tails_of_sentences(self, values: Float32s, units: slice) -> Float64s:
         """Return the signed tails of sentences of the corpus, each without itself; arguments as for `at_least`."""
@@ -115,13 +115,13 @@ def signed_tails(higher: Floats, lower: Floats, sentences: Floats | Int64s | int
 
 
 def places_among_winners(
-    tables: OpenTables, neurons: Neurons, values: Float32s, own: Sequence[int], pole: str, threshold: Float32s
+    tables: OpenTables, neurons: Neurons, values: Float32s, sentences: Sequence[int], pole: str, threshold: Float32s
 ) -> tuple[tuple[Int64s, Int64s], Int32s, Int64s]:
     """Return where activations that lie beyond a pole's last winner are among its winners, without own sentences.
 
     Args:
         values: the texts' activations, `[texts, units]`.
-        own: the id of the corpus sentence that a text is, or -1, `[texts]`.
+        sentences: the id of the corpus sentence that each text is, or -1, `[texts]`.
         threshold: the activation of each unit's last winner, `[units]`.
 
     Returns:
@@ -142,7 +142,7 @@ def places_among_winners(
         units, height, ids = rows["unit"].to_numpy(), sign * rows["activation"].to_numpy(), rows["sent_id"].to_numpy()
         for pair in pairs:
             winners = slice(*np.searchsorted(units, [unit[pair] - first, unit[pair] - first + 1]))
-            others = height[winners][ids[winners] != own[text[pair]]]
+            others = height[winners][ids[winners] != sentences[text[pair]]]
             value = sign * values[text[pair], unit[pair]]
             rank[pair] = 1 + np.count_nonzero(others > value)
             reached[pair] = np.count_nonzero(others >= value)
