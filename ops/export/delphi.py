@@ -53,15 +53,15 @@ class Delphi:
 
     def writers(self) -> dict[str, Callable[[str], None]]:
         """Return the function that writes each file to a local path, by the file's name below the export's folder."""
-        found: dict[str, Callable[[str], None]] = {}
+        files: dict[str, Callable[[str], None]] = {}
         for side in self.reader.sides:
             folder = self.folder(side)
             for first in range(0, side.width, UNITS_PER_FILE):
                 stop = min(first + UNITS_PER_FILE, side.width)
                 # The loader assumes that the units of a module's files follow each other without a gap.
-                found[f"{folder}/{first}_{stop - 1}.safetensors"] = partial(self._write_latents, side, first, stop)
-            found[f"{folder}/config.json"] = partial(self._write_config, -(-side.width // UNITS_PER_FILE))
-        return found
+                files[f"{folder}/{first}_{stop - 1}.safetensors"] = partial(self._write_latents, side, first, stop)
+            files[f"{folder}/config.json"] = partial(self._write_config, -(-side.width // UNITS_PER_FILE))
+        return files
 
     def folder(self, side: Side) -> str:
         """Return the path, below the export's folder, of the folder for a layer and pole."""

@@ -29,12 +29,12 @@ def provenance_of(run: Row, stages: Iterable[str], tables: Iterable[str]) -> Row
         "stages": {name: {key: run["stages"][name][key] for key in kept} for name in stages},
         "tables": {
             name: {
-                "rows": sum(file["rows"] for file in own),
-                "bytes": sum(file["bytes"] for file in own),
-                "fingerprint": own[0]["fingerprint"],
+                "rows": sum(file["rows"] for file in table_files),
+                "bytes": sum(file["bytes"] for file in table_files),
+                "fingerprint": table_files[0]["fingerprint"],
             }
-            for name, own in files.items()
-            if own
+            for name, table_files in files.items()
+            if table_files
         },
     }
     return cast(Row, without_place(described))
@@ -74,7 +74,7 @@ class Description:
     @property
     def datasets(self) -> str:
         """The names of the data sets."""
-        return ", ".join(dict.fromkeys(own["dataset"] for own in self.terms))
+        return ", ".join(dict.fromkeys(source["dataset"] for source in self.terms))
 
     @property
     def title(self) -> str:
@@ -114,14 +114,14 @@ class UnitsDescription(Description):
     def notes(self) -> str:
         """Whose the texts are and which part of the run is exported, in one line."""
         kept = self.topk["identity"]
-        said = [
+        notes = [
             self.extent,
             f"the first {self.top:,} of the {kept['k']:,} strongest sentences of each {self.units.one} and pole",
             f"pooled by {kept['pool']} over a sentence",
             *([f"licence of the whole: {self.licence}"] if self.licence else []),
-            *(f"texts of {own['dataset']}: {own['terms']}" for own in self.terms),
+            *(f"texts of {source['dataset']}: {source['terms']}" for source in self.terms),
         ]
-        return "; ".join(said)
+        return "; ".join(notes)
 
     def card(self, sides: Sequence[tuple[str, Side]]) -> str:
         """Return the text of README.md; `sides` are the folder of each layer and pole, with its units."""

@@ -95,17 +95,17 @@ def _copy_file(run: Store, name: str, size: int, path: str) -> None:
         ) from error
 
 
-def check_earlier(folder: Path, place: str, wanted: Export) -> bytes | None:
+def check_earlier(folder: Path, flag: str, wanted: Export) -> bytes | None:
     """Check that a folder is new, empty, or an earlier export of the same run; return its card if it was edited.
 
-    The folder is that of `check_folder`, and `place` the option and the folder as messages name them. The export that
+    The folder is that of `check_folder`, and `flag` the option and the folder as messages name them. The export that
     is `wanted` is to take the folder's place.
 
     Raises:
         InputError: the folder contains files that no export wrote or that were changed since, or an export in another
             format or of another run, or it cannot be read.
     """
-    with _accessible(place):
+    with _accessible(flag):
         if not folder.exists():
             return None
         earlier = _read_manifest(folder / MANIFEST)
@@ -114,15 +114,15 @@ def check_earlier(folder: Path, place: str, wanted: Export) -> bytes | None:
     if others:
         names = one_line(visible(some_of(others, SHOWN)))
         raise InputError(
-            f"{place}: holds other files, or changed ones ({names}); move them away, or name a new or an empty folder"
+            f"{flag}: holds other files, or changed ones ({names}); move them away, or name a new or an empty folder"
         )
     if earlier is None:
         return None
     if not wanted.identity.items() <= earlier.items():
         raise InputError(
-            f"{place}: holds an export of another run or in another format; name a new folder, or remove this one first"
+            f"{flag}: holds an export of another run or in another format; name a new folder, or remove this one first"
         )
-    with _accessible(place), suppress(FileNotFoundError):
+    with _accessible(flag), suppress(FileNotFoundError):
         card = (folder / CARD).read_bytes()
         return card if _digest(card) != earlier["card"] else None
     return None
@@ -131,8 +131,8 @@ def check_earlier(folder: Path, place: str, wanted: Export) -> bytes | None:
 def _read_manifest(path: Path) -> Row | None:
     """Return the content of `export.json`; None if it is missing or not in the form in which export writes it."""
     try:
-        found: Row = json.loads(path.read_bytes()) if stat.S_ISREG(os.lstat(path).st_mode) else {}
-        return found if found["tool"] == TOOL and found["card"] and found["files"].items() else None
+        manifest: Row = json.loads(path.read_bytes()) if stat.S_ISREG(os.lstat(path).st_mode) else {}
+        return manifest if manifest["tool"] == TOOL and manifest["card"] and manifest["files"].items() else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
@@ -157,7 +157,7 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def write_export(folder: Path, place: str, wanted: Export, written: Callable[[], object]) -> bool:
+def write_export(folder: Path, flag: str, wanted: Export, written: Callable[[], object]) -> bool:
     """Write an export and put it in the place of the folder; return whether an edited card was kept.
 
     The arguments are those of `check_earlier`, which accepts what the folder holds; each file ends with `written`.
@@ -165,7 +165,7 @@ def write_export(folder: Path, place: str, wanted: Export, written: Callable[[],
     Raises:
         InputError: the folder cannot be written or has too little room, or it or the run changed meanwhile.
     """
-    with _accessible(place):
+    with _accessible(flag):
         folder.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=".atlas-export-", dir=folder.parent))
     new = scratch / "new"
@@ -173,7 +173,7 @@ def write_export(folder: Path, place: str, wanted: Export, written: Callable[[],
         free = shutil.disk_usage(scratch).free
         if wanted.bytes > free:
             raise InputError(
-                f"{place}: {wanted.bytes:,} bytes are to be copied, but only {free:,} are free there; free some space"
+                f"{flag}: {wanted.bytes:,} bytes are to be copied, but only {free:,} are free there; free some space"
             )
         for name, write in wanted.files.items():
             (new / name).parent.mkdir(parents=True, exist_ok=True)
@@ -185,9 +185,9 @@ def write_export(folder: Path, place: str, wanted: Export, written: Callable[[],
         manifest = wanted.identity | {"card": _digest(text), "files": sizes}
         (new / MANIFEST).write_text(_json(manifest), encoding="utf-8")
         # Copying may take hours, during which somebody may change the folder.
-        edited = check_earlier(folder, place, wanted)
+        edited = check_earlier(folder, flag, wanted)
         (new / CARD).write_bytes(text if edited is None else edited)
-        with _accessible(place):
+        with _accessible(flag):
             _replace(folder, new, scratch / "before")
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -210,7 +210,7 @@ def _replace(folder: Path, new: Path, before: Path) -> None:
 
 
 @contextmanager
-def _accessible(place: str) -> Iterator[None]:
+def _accessible(flag: str) -> Iterator[None]:
     """Turn errors of the file system into one that names the folder, except that of a full disk."""
     try:
         yield
@@ -218,7 +218,7 @@ def _accessible(place: str) -> Iterator[None]:
         if disk_full(error):
             raise
         why = one_line(error.strerror or error)
-        raise InputError(f"{place}: cannot be read and written ({why}); name another folder") from error
+        raise InputError(f"{flag}: cannot be read and written ({why}); name another folder") from error
 
 
 def _json(value: Row) -> str:

@@ -33,23 +33,23 @@ def source_terms(sources: list[dict[str, Any]], given: dict[str, str]) -> list[d
     for name in given:
         if name not in names:
             raise InputError(f"--source-license {name}: the run has no such data set; it has {', '.join(names)}")
-    found = []
+    rows = []
     for source in sources:
         spec = source["source"].partition("=")[2] or source["source"]
         terms = given.get(source["dataset"]) or TERMS.get(spec, UNKNOWN)
         hub = PRESETS[spec].hub if spec in PRESETS else spec[3:].partition(":")[0] if spec.startswith("hf:") else ""
         if hub and source["dataset"] not in given:
             terms += f" (see https://huggingface.co/datasets/{hub})"
-        found.append({"dataset": source["dataset"], "source": without_place(source["source"]), "terms": terms})
-    return found
+        rows.append({"dataset": source["dataset"], "source": without_place(source["source"]), "terms": terms})
+    return rows
 
 
 def parse_terms(given: tuple[str, ...]) -> dict[str, str]:
     """Return the terms of each data set from texts of the form NAME=TERMS, or raise an InputError for another form."""
-    found = {}
+    by_dataset = {}
     for one in given:
         name, _, terms = one.partition("=")
         if not (name.strip() and terms.strip()):
             raise InputError(f"--source-license {one}: expected NAME=LICENCE, such as reviews=CC-BY-4.0")
-        found[name.strip()] = " ".join(terms.split())
-    return found
+        by_dataset[name.strip()] = " ".join(terms.split())
+    return by_dataset

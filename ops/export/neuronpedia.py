@@ -148,13 +148,13 @@ class Neuronpedia:
         known = self._rows("neurons", side, units) if self.tokens else []
         active = {row["unit"]: row["tokens_active"] or 0 for row in known}
         for unit in units.tolist():
-            own = heights[at == unit]
+            unit_heights = heights[at == unit]
             rows.append(
                 {
                     **self._key(side, unit),
                     "sourceSetName": self._names(side)[1],
                     "creatorId": self.creator,
-                    "maxActApprox": _number(own.max()) if len(own) else 0.0,
+                    "maxActApprox": _number(unit_heights.max()) if len(unit_heights) else 0.0,
                     **_NO_VECTOR,
                     "frac_nonzero": active[unit] / self.tokens if self.tokens else 0.0,
                     **{name: [] for name in _EMPTY},
@@ -169,13 +169,13 @@ class Neuronpedia:
 
         The units of a bottom pole are times -1, so what they promote is what the activation suppresses.
         """
-        found: dict[int, Row] = {}
+        by_unit: dict[int, Row] = {}
         for row in self._rows("outputs/tokens", side, units):
             end = "pos" if (row["side"] == PROMOTED) == (side.pole == "top") else "neg"
-            fields = found.setdefault(row["unit"], {"pos_str": [], "pos_values": [], "neg_str": [], "neg_values": []})
+            fields = by_unit.setdefault(row["unit"], {"pos_str": [], "pos_values": [], "neg_str": [], "neg_values": []})
             fields[f"{end}_str"].append(with_spaces(row["token"]))
             fields[f"{end}_values"].append(_number(SIGN[side.pole] * row["logit"]))
-        return found
+        return by_unit
 
     def _correlated(self, side: Side, units: Int32s) -> dict[int, Row]:
         """Return the fields of the units of the same source that correlate most with each unit.
@@ -183,29 +183,29 @@ class Neuronpedia:
         The table also lists units that share winners. Beyond the `nearest` first ones, it lacks units that correlate
         more than those that it has.
         """
-        found: dict[int, Row] = {}
+        by_unit: dict[int, Row] = {}
         name = "correlated_features" if self.tokens else "correlated_neurons"
         near = (ds.field("layer_b") == side.layer) & ds.field("correlation").is_valid()
         for row in self._rows("compare/neighbours", side, units, near):
-            fields = found.setdefault(row["unit"], {f"{name}_indices": [], f"{name}_pearson": []})
+            fields = by_unit.setdefault(row["unit"], {f"{name}_indices": [], f"{name}_pearson": []})
             if len(fields[f"{name}_indices"]) < self._nearest:
                 fields[f"{name}_indices"].append(row["unit_b"])
                 fields[f"{name}_pearson"].append(_number(row["correlation"]))
-        return found
+        return by_unit
 
     def activations(self, side: Side, units: Int32s) -> list[Row]:
         """Return the lines of one batch's winners, rows of the table `Activation`, then those of its hard negatives."""
         lines = list[Row]()
         for table in (TABLE, NEGATIVES) if self.reader.has_negatives else (TABLE,):
             for _, rows in groupby(self._activations(side, units, table), itemgetter("index")):
-                own = list(rows)
-                heights = [row["maxValue"] for row in own]
+                unit_lines = list(rows)
+                heights = [row["maxValue"] for row in unit_lines]
                 # As in Neuronpedia's converter, the strongest activations belong to no interval of a quantile. A
                 # separate interval lists the hard negatives; its share of all activations is not known.
                 ends: Row = {"binMin": -1, "binMax": max(heights), "binContains": -1}
                 if table == NEGATIVES:
                     ends = {"binMin": min(heights), "binMax": max(heights), "dataSource": NEGATIVE}
-                lines += [row | ends for row in own]
+                lines += [row | ends for row in unit_lines]
         return lines
 
     def _activations(self, side: Side, units: Int32s, table: str) -> list[Row]:
@@ -215,18 +215,18 @@ class Neuronpedia:
         heights = np.where(winners.counts, winners.heights, np.float32(0))
         strings, rows = winners.tokens.to_pylist(), list[Row]()
         for i, (unit, rank) in enumerate(zip(winners.unit.tolist(), winners.rank.tolist(), strict=True)):
-            own = slice(winners.offsets[i], winners.offsets[i + 1])
-            values = heights[own]
+            tokens = slice(winners.offsets[i], winners.offsets[i + 1])
+            values = heights[tokens]
             # A token that does not count is shown with the value 0 and is never the highest token.
-            peak = int(np.where(winners.counts[own], values, -np.inf).argmax())
-            spans = zip(winners.starts[own].tolist(), winners.ends[own].tolist(), strict=True)
+            peak = int(np.where(winners.counts[tokens], values, -np.inf).argmax())
+            spans = zip(winners.starts[tokens].tolist(), winners.ends[tokens].tolist(), strict=True)
             which = rank if table == TABLE else f"{NEGATIVES}/{rank}"
             rows.append(
                 {
                     "id": self._identifier(side, unit, which),
                     **self._key(side, unit),
                     "creatorId": self.creator,
-                    "tokens": token_texts(texts[int(winners.sent_id[i])], strings[own], spans),
+                    "tokens": token_texts(texts[int(winners.sent_id[i])], strings[tokens], spans),
                     "maxValue": _number(values[peak]),
                     "maxValueTokenIndex": peak,
                     "minValue": _number(values.min()),
@@ -293,11 +293,11 @@ def token_texts(text: str, tokens: Sequence[str], spans: Iterable[tuple[int, int
     >>> token_texts("An owl.", ["[CLS]", "an", "owl", "."], [(-1, -1), (0, 2), (3, 6), (6, 7)])
     ['[CLS]', 'An', ' owl', '.']
     """
-    found, before = [], 0
+    texts, before = [], 0
     for token, (_, end) in zip(tokens, spans, strict=True):
-        found.append(text[before:end] if end > before else token)
+        texts.append(text[before:end] if end > before else token)
         before = max(before, end)
-    return found
+    return texts
 
 
 def write_lines(rows: Sequence[Row], path: str, packed: bool = False) -> None:
@@ -308,11 +308,11 @@ def write_lines(rows: Sequence[Row], path: str, packed: bool = False) -> None:
 
 
 def _notes(row: Row) -> str:
-    said = f"Neuron Atlas; verdict: {row['verdict']}"
+    note = f"Neuron Atlas; verdict: {row['verdict']}"
     if row["f1"] is None:
-        return said
+        return note
     between = interval(row["f1_low"], row["f1_high"], ".2f")
-    return f"{said}; F1 {row['f1']:.2f}{between} on {row['n']} winners in held-out documents"
+    return f"{note}; F1 {row['f1']:.2f}{between} on {row['n']} winners in held-out documents"
 
 
 def _numbers(values: Float32s) -> list[float]:

@@ -24,7 +24,7 @@ def places_of(topk: dict[str, Any], layers: Iterable[int]) -> dict[int, str]:
 
     `topk` is its entry in run.json. Layers count from 1; 0 is the embeddings.
     """
-    dictionaries = {own["layer"]: own["place"] for own in topk["counts"].get("dictionaries") or []}
+    dictionaries = {row["layer"]: row["place"] for row in topk["counts"].get("dictionaries") or []}
     return {layer: dictionaries.get(layer, topk["identity"]["site"]) for layer in layers}
 
 

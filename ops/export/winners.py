@@ -88,15 +88,15 @@ class WinnersReader:
 
     def _find_sides(self, chosen: Int64s) -> list[Side]:
         layers, units = self.neurons.layer_and_unit(chosen)
-        found = []
+        sides = []
         for layer in map(int, np.unique(layers)):
-            own, width = units[layers == layer], self.neurons.width(layer)
+            layer_units, width = units[layers == layer], self.neurons.width(layer)
             rows = self.tables.read(TABLE, ds.field("layer") == layer, ["unit", "pole"])
             for pole in SIGN:
                 at = rows["unit"].to_numpy()[pc.equal(rows["pole"], pole).to_numpy()]
                 if len(at):
-                    found.append(Side(layer, pole, width, own, np.bincount(at, minlength=width)[own]))
-        return found
+                    sides.append(Side(layer, pole, width, layer_units, np.bincount(at, minlength=width)[layer_units]))
+        return sides
 
     def read(self, side: Side, first: int, stop: int, table: str = TABLE) -> Winners:
         """Return the winners, or hard negatives, in a table for a side's units from `first` to `stop` - 1."""
@@ -132,13 +132,13 @@ class WinnersReader:
 
     def sentences(self) -> Int64s:
         """Return the ids of sentences that are a winner or a hard negative of any exported unit, ascending."""
-        found = [np.empty(0, np.int64)]
+        parts = [np.empty(0, np.int64)]
         for layer in dict.fromkeys(side.layer for side in self.sides):
             units = next(side.units for side in self.sides if side.layer == layer)
             where = (ds.field("layer") == layer) & ds.field("unit").isin(pa.array(units))
             for table in (TABLE, NEGATIVES) if self.has_negatives else (TABLE,):
-                found.append(self.tables.read(table, where, ["sent_id"])["sent_id"].unique().to_numpy())
-        return np.unique(np.concatenate(found))
+                parts.append(self.tables.read(table, where, ["sent_id"])["sent_id"].unique().to_numpy())
+        return np.unique(np.concatenate(parts))
 
     def texts(self, sent_ids: Int64s) -> dict[int, str]:
         """Return the texts of some sentences by their ids."""
