@@ -35,12 +35,12 @@ def pieces(ids: Ids, shards: Shards) -> list[dict[str, int]]:
         For each piece, its index `piece`, its `shard`, the ids of its `first` and `last` sentence, and its number of
         selected `sentences`.
     """
-    found: list[dict[str, int]] = []
-    for shard, own in enumerate(shards.split(ids)):
-        for part in np.array_split(own, -(-len(own) // PER_PIECE)) if len(own) else []:
+    rows: list[dict[str, int]] = []
+    for shard, shard_ids in enumerate(shards.split(ids)):
+        for part in np.array_split(shard_ids, -(-len(shard_ids) // PER_PIECE)) if len(shard_ids) else []:
             span = {"first": int(part[0]), "last": int(part[-1])}
-            found.append({"piece": len(found), "shard": shard, **span, "sentences": len(part)})
-    return found
+            rows.append({"piece": len(rows), "shard": shard, **span, "sentences": len(part)})
+    return rows
 
 
 class Piece(NamedTuple):
@@ -70,7 +70,7 @@ def read_piece(store: Store, wanted: str, piece: Mapping[str, int], tokenizer: T
     sentences = sentences.filter(pc.is_in(sentences["sent_id"], pc.unique(rows["sent_id"])))
     texts, words = sentences["text"].to_pylist(), sentences["words"].to_pylist()
     placed = tokenizer.encode_with_spans(texts)
-    spans = [word_spans(text, own or []) for text, own in zip(texts, words, strict=True)]
+    spans = [word_spans(text, sentence_words or []) for text, sentence_words in zip(texts, words, strict=True)]
     return Piece(rows, sentences, placed, [words_of_tokens(p.spans, s) for p, s in zip(placed, spans, strict=True)])
 
 
@@ -84,7 +84,7 @@ def measure_piece(
     """
     ids: Ids = piece.sentences["sent_id"].to_numpy()
     winners = place_winners(piece.wanted, ids, neurons)
-    found = read_tokens(scorer, winners, piece.placed, piece.words, budget, equal_lengths)
+    tokens = read_tokens(scorer, winners, piece.placed, piece.words, budget, equal_lengths)
     won = ~piece.wanted["is_negative"].to_numpy()
     notes = {
         "sentences": len(ids),
@@ -93,32 +93,32 @@ def measure_piece(
         "tokens": sum(len(p.strings) for p in piece.placed),
         "truncated": sum(p.tokens.cut > 0 for p in piece.placed),
         "truncated_tokens": sum(p.tokens.cut for p in piece.placed),
-        "no_peak": int((found.peak[won] < 0).sum()),
-        "activations_differ": int(beyond(found.difference, winners.activation).sum()),
-        "largest_difference": float(found.difference.max()),
+        "no_peak": int((tokens.peak[won] < 0).sum()),
+        "activations_differ": int(beyond(tokens.difference, winners.activation).sum()),
+        "largest_difference": float(tokens.difference.max()),
     }
-    return piece_rows(piece, winners, found), notes
+    return piece_rows(piece, winners, tokens), notes
 
 
-def piece_rows(piece: Piece, winners: Winners, found: TokenActivations) -> pa.Table:
+def piece_rows(piece: Piece, winners: Winners, tokens: TokenActivations) -> pa.Table:
     """Return a piece's winners and hard negatives token by token, sorted by set, winners first, and rank."""
-    spans = [[span or (None, None) for span in own.spans] for own in piece.placed]
+    spans = [[span or (None, None) for span in p.spans] for p in piece.placed]
     by_sentence = {
-        "tokens": pa.array([own.strings for own in piece.placed], pa.list_(pa.string())),
-        "starts": pa.array([[start for start, _ in own] for own in spans], pa.list_(pa.int32())),
-        "ends": pa.array([[end for _, end in own] for own in spans], pa.list_(pa.int32())),
+        "tokens": pa.array([p.strings for p in piece.placed], pa.list_(pa.string())),
+        "starts": pa.array([[start for start, _ in pairs] for pairs in spans], pa.list_(pa.int32())),
+        "ends": pa.array([[end for _, end in pairs] for pairs in spans], pa.list_(pa.int32())),
         "words": piece.sentences["words"],
         "tags": piece.sentences["tags"],
         "document": document_codes(piece.sentences["dataset"], piece.sentences["doc_id"]),
     }
     order = pc.sort_indices(piece.wanted, [(name, "ascending") for name in ("set", "is_negative", "rank")])
-    activations = pa.ListArray.from_arrays(found.offsets.astype(np.int32), pa.array(found.values))
+    activations = pa.ListArray.from_arrays(tokens.offsets.astype(np.int32), pa.array(tokens.values))
     sentence = pa.array(winners.sentence).take(order)
     return pa.table(
         {
             **{name: piece.wanted[name].take(order) for name in ("set", "is_negative", "rank", "sent_id")},
             "activations": activations.take(order),
-            "peak": pa.array(found.peak).take(order),
+            "peak": pa.array(tokens.peak).take(order),
             **{name: column.take(sentence) for name, column in by_sentence.items()},
         }
     )

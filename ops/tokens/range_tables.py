@@ -27,13 +27,13 @@ def range_tables(
     sets = set_number(first, 0), set_number(stop - 1, len(POLES) - 1)
     pieces = read_each_between(store, names, "set", *sets)
     rows = pa.concat_tables(pieces).sort_by([("set", "ascending"), ("rank", "ascending")]).combine_chunks()
-    found = {}
+    groups = {}
     for name in wanted:
-        own = rows.filter(pc.equal(rows["is_negative"], name == "negative_tokens"))
-        table = peak_rows(neurons, own) if name == "peaks" else token_rows(own, neurons, name)
+        table_rows = rows.filter(pc.equal(rows["is_negative"], name == "negative_tokens"))
+        table = peak_rows(neurons, table_rows) if name == "peaks" else token_rows(table_rows, neurons, name)
         numbers = neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
-        found[name] = row_groups(table, numbers, group_rows(name))
-    return found
+        groups[name] = row_groups(table, numbers, group_rows(name))
+    return groups
 
 
 def token_rows(rows: pa.Table, neurons: Neurons, table: str = "token_activations") -> pa.Table:

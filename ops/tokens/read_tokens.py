@@ -57,24 +57,24 @@ def read_tokens(
     for rows in length_batches(n_tokens, budget, equal_lengths):
         batch = [placed[row].tokens for row in rows]
         row = np.repeat(np.arange(len(rows)), starts[rows + 1] - starts[rows])
-        own = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in rows])
-        order = np.argsort(winners.layer[own], kind="stable")
-        row, own = row[order], own[order]
-        places = torch.from_numpy(row), torch.from_numpy(winners.unit[own])
-        spans = [slice(*np.searchsorted(winners.layer[own], [layer, layer + 1])) for layer in scorer.layers]
-        found = scorer.read_units(batch, [(places[0][span], places[1][span]) for span in spans]).cpu().numpy()
+        index = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in rows])
+        order = np.argsort(winners.layer[index], kind="stable")
+        row, index = row[order], index[order]
+        places = torch.from_numpy(row), torch.from_numpy(winners.unit[index])
+        spans = [slice(*np.searchsorted(winners.layer[index], [layer, layer + 1])) for layer in scorer.layers]
+        activations = scorer.read_units(batch, [(places[0][span], places[1][span]) for span in spans]).cpu().numpy()
 
         inputs, of_sentences, _ = scorer.prepare(batch)
         real = inputs["attention_mask"].bool().cpu().numpy()
-        place = offsets[own][:, None] + np.arange(found.shape[1])
-        values[place[real[row]]] = found[real[row]]
+        at = offsets[index][:, None] + np.arange(activations.shape[1])
+        values[at[real[row]]] = activations[real[row]]
         # Each winner is pooled as if it were a sentence with one unit, in float64.
         pooler = Pooler(scorer.options.pool, of_sentences.counted.cpu()[row], queued=True)
-        pooled[own] = pooler(torch.from_numpy(found).double()[..., None])[:, 0].numpy()
+        pooled[index] = pooler(torch.from_numpy(activations).double()[..., None])[:, 0].numpy()
         word = np.full(real.shape, -1, np.int32)
         word[real] = np.concatenate([words[i] for i in rows])
-        highest = np.where(word[row] >= 0, found * winners.sign[own][:, None], -np.inf).argmax(1)
-        peak[own] = word[row, highest]
+        highest = np.where(word[row] >= 0, activations * winners.sign[index][:, None], -np.inf).argmax(1)
+        peak[index] = word[row, highest]
     return TokenActivations(offsets, values, peak, np.abs(pooled - winners.activation))
 
 

@@ -47,13 +47,13 @@ def first_winners(store: Store, neurons: Neurons, top: int, negatives: bool = Fa
 
     Only the returned rows and one row group are in memory. With `negatives`, the hard negatives of `examples/` are too.
     """
-    found = []
+    tables = []
     for part in read_parts(store, "examples", _NEGATIVE) if negatives else ():
         rows = part.filter(pc.is_null(part["quantile"]))
-        found.append(_wanted(rows, neurons.set_numbers(rows), True))
+        tables.append(_wanted(rows, neurons.set_numbers(rows), True))
     for sets, rows in winner_groups(store, neurons, None, ("sent_id", "rank", "activation")):
-        found.append(_wanted(rows, sets, False).filter(pc.less_equal(rows["rank"], top)))
-    return concatenate(SCHEMA, found).sort_by([("sent_id", "ascending"), ("set", "ascending")])
+        tables.append(_wanted(rows, sets, False).filter(pc.less_equal(rows["rank"], top)))
+    return concatenate(SCHEMA, tables).sort_by([("sent_id", "ascending"), ("set", "ascending")])
 
 
 def _wanted(rows: pa.Table, sets: Int64s, is_negative: bool) -> pa.Table:
@@ -68,10 +68,10 @@ def place_winners(wanted: pa.Table, sent_ids: Int64s, neurons: Neurons) -> Winne
     Raises:
         RuntimeError: a winner's sentence is not among the ids.
     """
-    own = wanted["sent_id"].to_numpy()
-    sentence, is_known = places_among(sent_ids, own)
+    wanted_ids = wanted["sent_id"].to_numpy()
+    sentence, is_known = places_among(sent_ids, wanted_ids)
     if not is_known.all():
-        raise RuntimeError(f"tokens: sentence {own[~is_known][0]} is to be read and not in sentences/")
+        raise RuntimeError(f"tokens: sentence {wanted_ids[~is_known][0]} is to be read and not in sentences/")
     neuron, pole = neuron_and_pole(wanted["set"].to_numpy())
     layer, unit = neurons.layer_and_unit(neuron)
     sign = np.where(pole == POLES.index("top"), 1, -1).astype(np.float32)
