@@ -54,14 +54,14 @@ class Contrast:
             seed: the seed that divides the documents into folds.
         """
         rows = np.flatnonzero(is_a | is_b)
-        own = sentences.take(pa.array(rows))
-        datasets = np.unique(np.array(own[DATASET].to_pylist(), object), return_inverse=True)[1]
+        chosen = sentences.take(pa.array(rows))
+        datasets = np.unique(np.array(chosen[DATASET].to_pylist(), object), return_inverse=True)[1]
         common = np.intersect1d(datasets[is_a[rows]], datasets[is_b[rows]])
-        codes = document_codes(own[DATASET], own["doc_id"]).to_numpy()
+        codes = document_codes(chosen[DATASET], chosen["doc_id"]).to_numpy()
         return cls(
             group, rows, is_a[rows], np.unique(codes, return_inverse=True)[1],
             (datasets if len(common) else np.zeros(len(rows))).astype(np.int32),
-            own["n_tokens"].to_numpy().astype(np.int64), folds(codes, seed),
+            chosen["n_tokens"].to_numpy().astype(np.int64), folds(codes, seed),
         )  # fmt: skip
 
     def documents_of(self, group: Bools) -> int:
@@ -106,14 +106,14 @@ def fulfilling(sentences: pa.Table, flag: str, conditions: Sequence[Condition]) 
     Raises:
         InputError: a key does not exist, or no sentence has a value.
     """
-    found = np.ones(len(sentences), np.bool_)
+    mask = np.ones(len(sentences), np.bool_)
     for key, value in conditions:
         values = values_of(sentences, key, f"{flag} {key}={value}")
-        own = np.array([one == value for one in values], np.bool_)
-        if not own.any():
+        has_value = np.array([one == value for one in values], np.bool_)
+        if not has_value.any():
             raise InputError(f"{flag} {key}={value}: no sentence has this value; {key} has {_named(values)}")
-        found &= own
-    return found
+        mask &= has_value
+    return mask
 
 
 def contrast_of_conditions(sentences: pa.Table, a: Sequence[Condition], b: Sequence[Condition], seed: int) -> Contrast:
@@ -125,10 +125,10 @@ def contrast_of_conditions(sentences: pa.Table, a: Sequence[Condition], b: Seque
     is_a, is_b = fulfilling(sentences, "--a", a), fulfilling(sentences, "--b", b)
     if both := int((is_a & is_b).sum()):
         raise InputError(f"--a and --b: the groups overlap in {counted(both, 'sentence')}; give more conditions")
-    said = {"--a": " and ".join(map("=".join, a)), "--b": " and ".join(map("=".join, b))}
-    found = Contrast.of(said["--a"], sentences, is_a, is_b, seed)
-    check_sizes(found, [f"{flag} {text}" for flag, text in said.items()])
-    return found
+    names = {"--a": " and ".join(map("=".join, a)), "--b": " and ".join(map("=".join, b))}
+    contrast = Contrast.of(names["--a"], sentences, is_a, is_b, seed)
+    check_sizes(contrast, [f"{flag} {text}" for flag, text in names.items()])
+    return contrast
 
 
 def contrasts_by_key(sentences: pa.Table, key: str, seed: int) -> tuple[list[Contrast], list[str]]:
@@ -144,20 +144,20 @@ def contrasts_by_key(sentences: pa.Table, key: str, seed: int) -> tuple[list[Con
         what = f"has one value only, {next(iter(counts))}" if counts else "has no value"
         raise InputError(f"{flag}: {key} {what} in {counted(len(sentences), 'sentence')}; name another key")
     known, coded = np.array([value is not None for value in values]), np.array(values, object)
-    found: list[Contrast] = []
+    contrasts: list[Contrast] = []
     for value in sorted(counts, key=lambda value: (-counts[value], value)):
-        if counts[value] >= LEAST_SENTENCES and len(found) < MOST_VALUES:
+        if counts[value] >= LEAST_SENTENCES and len(contrasts) < MOST_VALUES:
             is_a = coded == value
             one = Contrast.of(f"{key}={value}", sentences, is_a, known & ~is_a, seed)
-            found += [] if too_small(one) else [one]
-    if not found:
+            contrasts += [] if too_small(one) else [one]
+    if not contrasts:
         raise InputError(
             f"{flag}: no value of {key} and its rest have {LEAST_SENTENCES} sentences and {LEAST_DOCUMENTS} documents "
             f"each; it has {_named(values)}"
         )
-    small = counted(len(counts) - len(found), "value")
+    small = counted(len(counts) - len(contrasts), "value")
     left_out = f"{flag}: {small} left out, too rare or after the first {MOST_VALUES}"
-    return found, [left_out] if len(found) < len(counts) else []
+    return contrasts, [left_out] if len(contrasts) < len(counts) else []
 
 
 def contrast_of_texts(a: pa.Table, b: pa.Table, names: Sequence[str], seed: int) -> tuple[Contrast, list[str]]:
@@ -172,10 +172,10 @@ def contrast_of_texts(a: pa.Table, b: pa.Table, names: Sequence[str], seed: int)
     texts = np.array(sentences["text"].to_pylist(), object)
     is_first = np.arange(len(texts)) < len(a)
     shared = np.isin(texts, list(set(texts[is_first]) & set(texts[~is_first])))
-    found = Contrast.of(names[0], sentences, is_first & ~shared, ~is_first & ~shared, seed)
-    check_sizes(found, [f"--a-texts {names[0]}", f"--b-texts {names[1]}"])
+    contrast = Contrast.of(names[0], sentences, is_first & ~shared, ~is_first & ~shared, seed)
+    check_sizes(contrast, [f"--a-texts {names[0]}", f"--b-texts {names[1]}"])
     notes = [f"{counted(int(shared.sum()) // 2, 'sentence')} in both groups, left out"] if shared.any() else []
-    return found, notes
+    return contrast, notes
 
 
 def too_small(contrast: Contrast) -> list[tuple[int, int, int]]:

@@ -76,8 +76,8 @@ class Permutations:
         z = np.zeros_like(permuted)
         np.divide(permuted - mean, deviation, out=z, where=deviation > 0)
         observed = areas(self.labels[None])[0] - mean
-        own = np.divide(observed, deviation, out=np.zeros_like(mean), where=deviation > 0)
-        return own, np.abs(z).max(1, initial=0.0)
+        distances = np.divide(observed, deviation, out=np.zeros_like(mean), where=deviation > 0)
+        return distances, np.abs(z).max(1, initial=0.0)
 
 
 def with_permuted_labels(contrast: Contrast, seed: int) -> Contrast:

@@ -97,10 +97,10 @@ def unit_probes(contrast: Contrast, values: Floats | csr_array, axes: Float32s |
     ks = [k for k in KS if k <= values.shape[1]]
 
     def fitted(fold: Fold) -> list[tuple[Float64s, float]]:
-        own = _standardised(values, fold)
-        own = own if axes is None else own.astype(np.float32) @ axes
-        distance = np.abs(training_areas(own[fold.train], contrast.is_a[fold.train]) - 0.5)
-        few = own[:, np.argsort(-distance, kind="stable")[: ks[-1]]]
+        scaled = _standardised(values, fold)
+        scaled = scaled if axes is None else scaled.astype(np.float32) @ axes
+        distance = np.abs(training_areas(scaled[fold.train], contrast.is_a[fold.train]) - 0.5)
+        few = scaled[:, np.argsort(-distance, kind="stable")[: ks[-1]]]
         few = few.toarray() if isinstance(few, csr_array) else few.astype(np.float64)
         return [chosen_scores(few[:, :k], contrast.is_a, fold) for k in ks]
 
@@ -112,7 +112,7 @@ def rotated_probes(contrast: Contrast, values: Floats, seed: int, layer: int) ->
     draws = [np.random.default_rng([seed, CONTRAST_AXES, layer, number]) for number in range(ROTATIONS)]
     axes = (random_rotation(values.shape[1], random).astype(np.float32) for random in draws)
     several = [unit_probes(contrast, values, turned) for turned in axes]
-    return Scores(np.stack([own.held_out for own in several]), np.stack([own.inner for own in several]))
+    return Scores(np.stack([scores.held_out for scores in several]), np.stack([scores.inner for scores in several]))
 
 
 def layer_probe(contrast: Contrast, values: Floats | csr_array) -> Scores:
@@ -188,13 +188,13 @@ def fitted_scores(train: Matrix, is_a: Bools, test: Matrix, penalties: Sequence[
     model = LogisticRegression(
         solver=solver, tol=(_EXACT if exact else _ROUGH)[solver], max_iter=_MOST_STEPS, warm_start=True
     )
-    found = np.empty((test.shape[0], len(penalties)))
+    log_odds = np.empty((test.shape[0], len(penalties)))
     # Checks of parameters would take a third of the time of small fits.
     with warnings.catch_warnings(), config_context(skip_parameter_validation=True, assume_finite=True):
         warnings.simplefilter("ignore", ConvergenceWarning)  # at the largest C of groups that words tell apart fully
-        for place, penalty in enumerate(penalties):
-            found[:, place] = model.set_params(C=penalty).fit(train, is_a).decision_function(test)
-    return found
+        for column, penalty in enumerate(penalties):
+            log_odds[:, column] = model.set_params(C=penalty).fit(train, is_a).decision_function(test)
+    return log_odds
 
 
 def _standardised(values: Floats | csr_array, fold: Fold) -> Matrix:

@@ -34,21 +34,21 @@ def units_table(
         units: the number of each of these units within its layer.
         spread: the standard deviation of each of these units over the corpus.
     """
-    found: dict[str, Any] = {
+    joined: dict[str, Any] = {
         name: _joined(layers, name) for name in vars(next(iter(layers.values()))) if name != "largest"
     }
-    layer, unit = np.repeat(list(layers), [len(units[own]) for own in layers]), np.concatenate(list(units.values()))
-    deviation = np.concatenate([spread[own] for own in layers])
-    difference = np.divide(found["mean_a"] - found["mean_b"], deviation, out=np.zeros(len(unit)), where=deviation > 0)
-    largest = np.maximum.reduce([own.largest for own in layers.values()])
-    order = np.lexsort((unit, layer, -np.abs(difference), -_worth(found)))
-    columns = found | {
+    layer, unit = np.repeat(list(layers), [len(units[i]) for i in layers]), np.concatenate(list(units.values()))
+    deviation = np.concatenate([spread[i] for i in layers])
+    difference = np.divide(joined["mean_a"] - joined["mean_b"], deviation, out=np.zeros(len(unit)), where=deviation > 0)
+    largest = np.maximum.reduce([measured.largest for measured in layers.values()])
+    order = np.lexsort((unit, layer, -np.abs(difference), -_worth(joined)))
+    columns = joined | {
         "group": [contrast.group] * len(unit), "layer": layer, "unit": unit, "difference": difference,
-        "q_value": known_q_values(found["p"]), "p_family": empirical_p(np.abs(found["distance"]), largest),
+        "q_value": known_q_values(joined["p"]), "p_family": empirical_p(np.abs(joined["distance"]), largest),
         "rank": 1 + np.argsort(order),
     }  # fmt: skip
     for name in ("auc", "matched_auc"):
-        columns |= {f"{name}{end}": own for end, own in zip(_ENDS, found[name], strict=True)}
+        columns |= {f"{name}{end}": values for end, values in zip(_ENDS, joined[name], strict=True)}
     for name, group in (("a", contrast.is_a), ("b", ~contrast.is_a)):
         columns[f"n_{name}"] = np.full(len(unit), group.sum())
         columns[f"documents_{name}"] = np.full(len(unit), contrast.documents_of(group))
@@ -56,22 +56,22 @@ def units_table(
 
 
 def _joined(layers: Mapping[int, Separation], name: str) -> Float64s:
-    return np.asarray(np.concatenate([getattr(own, name) for own in layers.values()], -1))
+    return np.asarray(np.concatenate([getattr(measured, name) for measured in layers.values()], -1))
 
 
-def _worth(found: Mapping[str, Float64s]) -> Float64s:
+def _worth(measures: Mapping[str, Float64s]) -> Float64s:
     """Return what units are ranked by: the distance of the interval from 0.5, or for features G2 by design effect."""
-    if not np.isnan(found["g2"]).all():
-        return np.asarray(np.abs(found["g2"]) / found["effect"])
-    _, low, high = found["matched_auc"]
+    if not np.isnan(measures["g2"]).all():
+        return np.asarray(np.abs(measures["g2"]) / measures["effect"])
+    _, low, high = measures["matched_auc"]
     return np.asarray(np.nan_to_num(np.maximum(low - 0.5, 0.5 - high), nan=-1.0))
 
 
 def known_q_values(p: Float64s) -> Float64s:
     """Return the false discovery rate of each p-value among those that are known; NaN for NaN."""
-    found, known = np.full(len(p), np.nan), ~np.isnan(p)
-    found[known] = q_values(p[known])
-    return found
+    q, known = np.full(len(p), np.nan), ~np.isnan(p)
+    q[known] = q_values(p[known])
+    return q
 
 
 def control_rows(group: str, bases: Mapping[str, Mapping[int, Separation]]) -> list[Row]:
@@ -79,11 +79,11 @@ def control_rows(group: str, bases: Mapping[str, Mapping[int, Separation]]) -> l
     rows: list[Row] = []
     for control, layers in bases.items():
         q = known_q_values(_joined(layers, "p"))
-        ends = np.cumsum([len(own.p) for own in layers.values()])
-        for (layer, own), of_layer in zip(layers.items(), np.split(q, ends[:-1]), strict=True):
+        ends = np.cumsum([len(measured.p) for measured in layers.values()])
+        for (layer, measured), of_layer in zip(layers.items(), np.split(q, ends[:-1]), strict=True):
             row: Row = {"group": group, "layer": layer, "control": control}
             for measure in ("auc", "matched_auc"):
-                values = getattr(own, measure)[0]
+                values = getattr(measured, measure)[0]
                 known = values[~np.isnan(values)]
                 places = np.quantile(known, list(QUANTILES.values())) if len(known) else [None] * len(QUANTILES)
                 quantiles = dict(zip(QUANTILES, places, strict=True))
@@ -127,26 +127,26 @@ def _columns(contrast: Contrast, scores: Mapping[str, Layers], layers: Sequence[
     folds, columns = contrast.folds // 2, {}
     for basis, of_layer in scores.items():
         at = 0 if basis in (LAYER, WORDS) else place
-        found = np.full(next(iter(of_layer.values())).held_out.shape[:-1], np.nan)
+        column = np.full(next(iter(of_layer.values())).held_out.shape[:-1], np.nan)
         for fold, layer in enumerate(layers):
-            own = of_layer[None if basis == WORDS else layer].held_out
-            if at < own.shape[-1]:
-                found[..., folds == fold] = own[..., folds == fold, at]
-        columns[basis] = np.atleast_2d(found)
+            held_out = of_layer[None if basis == WORDS else layer].held_out
+            if at < held_out.shape[-1]:
+                column[..., folds == fold] = held_out[..., folds == fold, at]
+        columns[basis] = np.atleast_2d(column)
     return columns
 
 
 def _compared(contrast: Contrast, layer: int | None, k: int, columns: Columns) -> list[Row]:
     """Return the rows of a layer and number of units: units with their differences, and the bases that depend on k."""
     areas = _areas(contrast, np.concatenate(list(columns.values())))
-    found = areas.areas()
+    estimates = areas.areas()
     starts = dict(zip(columns, np.cumsum([0, *map(len, columns.values())]).tolist(), strict=False))
-    row = _row(contrast, UNITS, layer, k, found[:, starts[UNITS]])
+    row = _row(contrast, UNITS, layer, k, estimates[:, starts[UNITS]])
     rows = [row]
-    for basis in [own for own in columns if own != UNITS]:
-        own = slice(starts[basis], starts[basis] + len(columns[basis]))
-        values, weights = found[0, own], np.zeros(found.shape[1])
-        weights[starts[UNITS]], weights[own] = 1.0, -1 / len(values)
+    for basis in [name for name in columns if name != UNITS]:
+        block = slice(starts[basis], starts[basis] + len(columns[basis]))
+        values, weights = estimates[0, block], np.zeros(estimates.shape[1])
+        weights[starts[UNITS]], weights[block] = 1.0, -1 / len(values)
         # Ten rotations are a sample of all rotations.
         variance = float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0
         row |= Interval(*areas.combined(weights, variance)).columns(f"over_{basis}")
@@ -154,7 +154,7 @@ def _compared(contrast: Contrast, layer: int | None, k: int, columns: Columns) -
             middle = np.array([np.median(values), values.min(), values.max()])
             rows.append(_row(contrast, basis, layer, k, middle))
         elif basis == RANDOM or (basis == LAYER and layer is None):
-            rows.append(_row(contrast, basis, layer, k, found[:, own][:, 0]))
+            rows.append(_row(contrast, basis, layer, k, estimates[:, block][:, 0]))
     return rows
 
 

@@ -56,13 +56,13 @@ class Matched:
 
     def areas(self, values: Float64s, documents: Int64s) -> tuple[Float64s, Float64s]:
         """Return the areas of units with the ends of their intervals, `[3, units]`, and their p-values, `[units]`."""
-        found, p = np.empty((3, values.shape[1])), np.empty(values.shape[1])
+        intervals, p = np.empty((3, values.shape[1])), np.empty(values.shape[1])
         of_winners, of_others = documents[self.winners], documents[self.others]
         above, below = (np.ascontiguousarray(self.sign * values[rows].T) for rows in (self.winners, self.others))
         for unit in range(values.shape[1]):
             area = like_area(above[unit], below[unit], self.first, self.stop, of_winners, of_others)
-            found[:, unit], p[unit] = area.interval_and_p()
-        return found, p
+            intervals[:, unit], p[unit] = area.interval_and_p()
+        return intervals, p
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _of_features(active: csr_array, is_a: Bools, documents: Int64s) -> dict[str,
     """
     counts = [np.asarray(active[group].sum(0), np.int64) for group in (is_a, ~is_a)]
     sizes = [is_a.sum(), (~is_a).sum()]
-    found, share = measures(counts[0], sizes[0], counts[1], sizes[1]), sum(counts) / len(is_a)
+    measured, share = measures(counts[0], sizes[0], counts[1], sizes[1]), sum(counts) / len(is_a)
     effects = []
     for group, count, n in zip((is_a, ~is_a), counts, sizes, strict=True):
         _, number = np.unique(documents[group], return_inverse=True)
@@ -141,6 +141,6 @@ def _of_features(active: csr_array, is_a: Bools, documents: Int64s) -> dict[str,
     with np.errstate(invalid="ignore"):
         effect = (effects[0] / sizes[0] + effects[1] / sizes[1]) / (1 / sizes[0] + 1 / sizes[1])
     return {
-        "active_a": counts[0] / sizes[0], "active_b": counts[1] / sizes[1], "lift": found.lift, "g2": found.g2,
+        "active_a": counts[0] / sizes[0], "active_b": counts[1] / sizes[1], "lift": measured.lift, "g2": measured.g2,
         "effect": effect,
     }  # fmt: skip
