@@ -75,8 +75,8 @@ def _read_range(item: Item, store: Store, kind: str, number: str, firsts: Int64s
     parts = []
     names = (piece_file(piece, kind).path for piece in range(len(firsts) - 1))
     for first, table in zip(firsts, read_each_between(store, names, "high", *between), strict=False):
-        own = [table[name].to_numpy() for name in columns]
-        parts.append((own[0] + first, *own[1:]))
+        arrays = [table[name].to_numpy() for name in columns]
+        parts.append((arrays[0] + first, *arrays[1:]))
     whole = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(whole[0])
     return tuple(column[order] for column in whole)

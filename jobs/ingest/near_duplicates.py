@@ -98,7 +98,7 @@ def sign_block(
     Memory holds the block's positions, their texts in some pieces and a segment of hashes.
     """
     first, stop = item["positions"]
-    found = open_first_copies(store, ranges, near=False).between(first, stop - 1)["position"].to_numpy()
+    positions = open_first_copies(store, ranges, near=False).between(first, stop - 1)["position"].to_numpy()
     signer = MinHasher(seed)
     files = {kind: block_file(item, kind) for kind in ("signatures", "bands")}
 
@@ -107,29 +107,29 @@ def sign_block(
             pq.ParquetWriter(paths["signatures"], SIGNATURES, **UNCOMPRESSED) as signatures,
             SortedWriter(paths["bands"], BANDS) as hashes,
         ):
-            for position, texts in _texts_at(found, store, pieces):
+            for position, texts in _texts_at(positions, store, pieces):
                 signed = signer(texts)
                 low = pa.py_buffer(short_signatures(signed))
                 column = pa.Array.from_buffers(pa.binary(PERMUTATIONS), len(texts), [None, low])
                 signatures.write_table(pa.table([pa.array(position), column], schema=SIGNATURES))
                 hashes.add(band_hashes(signed, bands, rows).ravel(), np.repeat(position, bands))
-            signatures.add_key_value_metadata(files["signatures"].footer(fingerprint, len(found)))
-            hashes.finish(files["bands"].footer(fingerprint, len(found) * bands))
+            signatures.add_key_value_metadata(files["signatures"].footer(fingerprint, len(positions)))
+            hashes.finish(files["bands"].footer(fingerprint, len(positions) * bands))
 
     store.commit_several({kind: file.path for kind, file in files.items()}, write)
     return {"sentences": 0}
 
 
-def _texts_at(found: Int64s, store: Store, pieces: Pieces) -> Iterator[tuple[Int64s, list[str]]]:
+def _texts_at(positions: Int64s, store: Store, pieces: Pieces) -> Iterator[tuple[Int64s, list[str]]]:
     """Yield the texts at ascending positions, some at a time, each time preceded by their positions."""
     firsts = pieces.first_positions()
 
     def read(piece: int, here: slice) -> list[tuple[Int64s, pa.Table]]:
-        position = found[here]
+        position = positions[here]
         with store.parquet(piece_file(piece, "sentences").path) as file:
-            return [(position[own], table) for own, table in take_rows(file, position - firsts[piece], ["text"])]
+            return [(position[rows], table) for rows, table in take_rows(file, position - firsts[piece], ["text"])]
 
-    for parts in side_by_side(lambda piece: read(*piece), pieces.split(found), LARGE_FILES_AT_ONCE):
+    for parts in side_by_side(lambda piece: read(*piece), pieces.split(positions), LARGE_FILES_AT_ONCE):
         for position, table in parts:
             yield position, table["text"].to_pylist()
 
@@ -214,8 +214,8 @@ def group_similar(item: Item, store: Store, ranges: list[Item], blocks: list[Ite
     named = np.unique(pairs)
     copies = np.zeros(len(named), np.int64)
     for group in open_first_copies(store, ranges, near=False).groups("copies"):
-        place, is_named = places_among(named, group["position"].to_numpy())
-        copies[place] = group["copies"].to_numpy()[is_named]
+        index, is_named = places_among(named, group["position"].to_numpy())
+        copies[index] = group["copies"].to_numpy()[is_named]
     grouped, first, total = similar_groups(np.searchsorted(named, pairs), copies)
     table = pa.table({"position": named[grouped], "first": named[first], "copies": total})
     return {NEAR_DUPLICATES: table}

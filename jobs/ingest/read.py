@@ -81,8 +81,8 @@ class PieceReader:
                     if block.rejects.num_rows:
                         rejects.write_table(block.rejects)
                     reasons.update(block.rejects["reason"].to_pylist())
-                    own = {"sentences": block.sentences.num_rows, "rejects": block.rejects.num_rows}
-                    count.update(own, documents=len(block.documents))
+                    written = {"sentences": block.sentences.num_rows, "rejects": block.rejects.num_rows}
+                    count.update(written, documents=len(block.documents))
                     growth.check(sentence_filter.rows, sentence_filter.characters, count["sentences"])
                 seen = {"reasons": dict(sorted(reasons.items())), "keys": sorted(sentence_filter.keys)}
                 counts = {**count, "rows": sentence_filter.rows, **seen}

@@ -120,27 +120,27 @@ def ingest_steps(
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
     try:
         yield [read_step([piece for _, piece in plan], {**given, "facts": facts, "options": options})]
-        found = open_pieces(store, [source for source, _ in plan])
-        check_found(config.corpus, found)
-        check_keys(found.all_keys(), f"--corpus {' '.join(config.corpus)}")
+        piece_counts = open_pieces(store, [source for source, _ in plan])
+        check_found(config.corpus, piece_counts)
+        check_keys(piece_counts.all_keys(), f"--corpus {' '.join(config.corpus)}")
     except InputError:
         # The user will change a source or an option, so the pieces read so far are of no use.
         stage.run.forget("ingest")
         raise
-    copies = first_copies_step(found, config.seed if config.limit else None, store)
+    copies = first_copies_step(piece_counts, config.seed if config.limit else None, store)
     yield [copies]
     ranges, near = list(copies.items), config.near_dedup is not None
     if config.near_dedup is not None:
-        yield near_duplicate_steps(found, ranges, config.near_dedup, config.seed, store, stage.fingerprint)
+        yield near_duplicate_steps(piece_counts, ranges, config.near_dedup, config.seed, store, stage.fingerprint)
     texts = open_first_copies(store, ranges, near)
-    numbering = number(found, texts, len(sources), config.limit)
+    numbering = number(piece_counts, texts, len(sources), config.limit)
     datasets = [source.dataset for source in sources]
-    kept = open_kept_sentences(found, texts, numbering, datasets, ranges)
+    kept = open_kept_sentences(piece_counts, texts, numbering, datasets, ranges)
     total = int(numbering.before[-1])
     size = settle_shard_size(config, stage, total)
     yield [corpus_tables_step(kept, numbering, size, highest_id, stage.fingerprint)]
     shards = -(-total // size)
-    accounts = account(config.corpus, datasets, found, numbering, lengths(store, shards, len(sources)), near)
+    accounts = account(config.corpus, datasets, piece_counts, numbering, lengths(store, shards, len(sources)), near)
     stage.of_the_run = {"corpus": {"fingerprint": stage.fingerprint, "sentences": total}}
     return {"sentences": total, "shards": shards, "sources": accounts}
 
