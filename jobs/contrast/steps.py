@@ -89,7 +89,7 @@ def contrast(config: ContrastConfig, run: Run) -> None:
     if pair is not None and not is_scored:
         common_sample(pair)
     depends_on: dict[str, Any] = config.model_dump(mode="json", include=DEPENDS_ON)
-    depends_on |= {name: f"{own.kind}:{own.dataset}:{source_fingerprint(own)}" for name, own in texts.items()}
+    depends_on |= {name: f"{s.kind}:{s.dataset}:{source_fingerprint(s)}" for name, s in texts.items()}
     if pair is not None:
         depends_on["random_run"] = pair.other.require("topk")["fingerprint"]
     placement, models = None, {}
@@ -211,8 +211,8 @@ def contrasts_of(
     if config.a:
         a, b = ([parse_condition("", text) for text in own] for own in (config.a, config.b))
         return [contrast_of_conditions(sentences, a, b, config.seed)], []
-    found = [contrasts_by_key(sentences, key, config.seed) for key in dict.fromkeys(config.by)]
-    return [one for contrasts, _ in found for one in contrasts], [note for _, notes in found for note in notes]
+    by_key = [contrasts_by_key(sentences, key, config.seed) for key in dict.fromkeys(config.by)]
+    return [one for contrasts, _ in by_key for one in contrasts], [note for _, notes in by_key for note in notes]
 
 
 def layer_file(model: str, layer: int, block: int) -> Output:
@@ -246,8 +246,8 @@ class Activations:
             return np.concatenate([block["values"] for block in blocks])[self.rows]
         width = self.neurons.width(layer)
         parts = [
-            csr_array((own["data"], own["indices"], own["indptr"]), shape=(len(own["indptr"]) - 1, width))
-            for own in blocks
+            csr_array((block["data"], block["indices"], block["indptr"]), shape=(len(block["indptr"]) - 1, width))
+            for block in blocks
         ]
         return csr_array(vstack(parts, "csr"))[self.rows]
 
@@ -306,7 +306,7 @@ class ContrastJob:
             finite = self._finite(steps)
             ends = np.cumsum([len(table) for table in tables])
             whole = zip(tables, np.split(finite, ends[:-1]), strict=True)
-            rows, tables = np.flatnonzero(finite), [table.filter(pa.array(own)) for table, own in whole]
+            rows, tables = np.flatnonzero(finite), [table.filter(pa.array(mask)) for table, mask in whole]
         own, random = self._activations(rows, len(items))
         contrasts, notes = contrasts_of(self.config, tables, [source.dataset for source in self.texts.values()])
         heard = ~read_silent(self.stage.store, self.scored.neurons)
@@ -328,7 +328,7 @@ class ContrastJob:
 
     def _text_step(self) -> Step:
         config = self.config
-        items: list[Item] = [{"texts": i, "source": own.spec} for i, own in enumerate(self.texts.values())]
+        items: list[Item] = [{"texts": i, "source": source.spec} for i, source in enumerate(self.texts.values())]
         return Step(
             name="contrast: texts", items=items, outputs=lambda item: [text_set_file(item["texts"])],
             worker=draw_texts, unit="groups of texts",
@@ -340,7 +340,7 @@ class ContrastJob:
 
     def _groups_of_texts(self) -> list[pa.Table]:
         """Return both groups of texts with `COLUMNS`."""
-        found = []
+        groups = []
         for number, (name, source) in enumerate(self.texts.items()):
             table = read_partial(self.stage.store, text_set_file(number))
             if not table.num_rows:
@@ -348,8 +348,8 @@ class ContrastJob:
                 raise InputError(f"{flag}: gives no usable sentence; name another source")
             # Equal names would make texts of both groups one data set.
             names = pa.array([f"{'ab'[number]}: {source.dataset}"] * table.num_rows)
-            found.append(table.append_column("dataset", names).select(COLUMNS))
-        return found
+            groups.append(table.append_column("dataset", names).select(COLUMNS))
+        return groups
 
     def _blocks(self, tables: Sequence[pa.Table]) -> list[Item]:
         """Return the blocks of sentences that are scored: of groups of texts, or of shards of the corpus."""
@@ -442,12 +442,12 @@ class ContrastJob:
             output.commit(store, table, stage.fingerprint)
         drawn = contrast_figures(tables[CONTROL_TABLE], tables[PROBE_TABLE])
         figures = save_figures(store, "contrast/figures", drawn, stage.run.title)
-        said = said_of_probes(tables[PROBE_TABLE].to_pylist())
+        sentences = said_of_probes(tables[PROBE_TABLE].to_pylist())
         return {
             "contrasts": len(args.contrasts), "groups": [one.group for one in args.contrasts],
             "sentences": sum(len(one.rows) for one in args.contrasts),
             "unmatched": {one.group: Matched.of(one).unmatched for one in args.contrasts},
-            "said": said or ["no probes: leave out --no-probes to compare units with rotated axes and words"],
+            "said": sentences or ["no probes: leave out --no-probes to compare units with rotated axes and words"],
             "figures": figures,
         }  # fmt: skip
 
@@ -486,10 +486,10 @@ class BlockScorer:
         values, reasons = score_batches(self.scorer, counting(batches), len(texts))
         made = {}
         for layer in args.neurons.layers:
-            own = values[:, slice(*args.neurons.span(layer))]
-            arrays = {"values": own}
+            layer_values = values[:, slice(*args.neurons.span(layer))]
+            arrays = {"values": layer_values}
             if self.scorer.sparse:
-                active = csr_array(own)
+                active = csr_array(layer_values)
                 arrays = {"data": active.data, "indices": active.indices, "indptr": active.indptr}
             made[layer_file(args.model, layer, item["block"])] = Noted(write_arrays(**arrays), sorted(reasons))
         return made
@@ -508,11 +508,11 @@ def probes_file(item: Item) -> Output:
 
 def read_found(store: Store, files: Mapping[Layer, Output], kind: type[Found]) -> dict[str, dict[Layer, Found]]:
     """Return what was found in each basis and layer, given the file of each layer."""
-    found: dict[str, dict[Layer, Found]] = {}
+    by_basis: dict[str, dict[Layer, Found]] = {}
     for layer, table in zip(files, read_partials(store, files.values()), strict=True):
-        for basis, own in named_records(kind, read_arrays(table)).items():
-            found.setdefault(basis, {})[layer] = own
-    return found
+        for basis, record in named_records(kind, read_arrays(table)).items():
+            by_basis.setdefault(basis, {})[layer] = record
+    return by_basis
 
 
 class LayerWorker:
@@ -534,13 +534,13 @@ class UnitMeasurer(LayerWorker):
         """Measure one layer for one contrast."""
         seed, one, values = self.args.seed, self.args.contrasts[item["group"]], self.values(item)
         with threadpool_limits(1):
-            found = {
+            by_basis = {
                 UNITS: separation(one, values, Permutations.of(one, seed)),
                 PERMUTED: separation(with_permuted_labels(one, seed), values),
             }
             if not self.args.features:
-                found[ROTATED] = separation(one, rotated(values, item["layer"], seed, 0, values.shape[1]))
-        return {units_file(item): write_arrays(**named_arrays(found))}
+                by_basis[ROTATED] = separation(one, rotated(values, item["layer"], seed, 0, values.shape[1]))
+        return {units_file(item): write_arrays(**named_arrays(by_basis))}
 
 
 class Prober(LayerWorker):
@@ -555,12 +555,12 @@ class Prober(LayerWorker):
         args, one, layer = self.args, self.args.contrasts[item["group"]], item["layer"]
         with threadpool_limits(1):
             if layer is None:
-                found = {WORDS: word_probe(one, self.texts.take(pa.array(one.rows)).to_pylist())}
+                by_basis = {WORDS: word_probe(one, self.texts.take(pa.array(one.rows)).to_pylist())}
             else:
                 values = self.values(item)
-                found = {UNITS: unit_probes(one, values), LAYER: layer_probe(one, values)}
+                by_basis = {UNITS: unit_probes(one, values), LAYER: layer_probe(one, values)}
                 if not args.features:
-                    found[ROTATED] = rotated_probes(one, values, args.seed, layer)
+                    by_basis[ROTATED] = rotated_probes(one, values, args.seed, layer)
                 if args.random is not None and args.random.neurons.width(layer):
-                    found[RANDOM] = unit_probes(one, args.random.layer(layer)[one.rows])
-        return {probes_file(item): write_arrays(**named_arrays(found))}
+                    by_basis[RANDOM] = unit_probes(one, args.random.layer(layer)[one.rows])
+        return {probes_file(item): write_arrays(**named_arrays(by_basis))}
