@@ -110,9 +110,9 @@ class Responder:
         Raises:
             InputError: a text is empty, or has only tokens that the model does not know.
         """
-        own = self.reader.read(texts, split)
-        known = sentences_of_corpus(self.corpus.tables, [text.text for text in own], self.sentences)
-        return [replace(text, sentence=known.get(text.text)) for text in own]
+        own_texts = self.reader.read(texts, split)
+        known = sentences_of_corpus(self.corpus.tables, [text.text for text in own_texts], self.sentences)
+        return [replace(text, sentence=known.get(text.text)) for text in own_texts]
 
     def score(self, texts: Sequence[OwnText]) -> Float32s:
         """Return the activations of texts, `[texts, units]`."""
@@ -120,8 +120,8 @@ class Responder:
 
     def measure(self, texts: Sequence[OwnText], values: Float32s, common: Common | None = None) -> Measured:
         """Return how unusual texts are, given their activations."""
-        tokens, own = [text.tokens for text in texts], [text.sent_id for text in texts]
-        return measure(self.corpus, values, tokens, own, common)
+        tokens, sentences = [text.tokens for text in texts], [text.sent_id for text in texts]
+        return measure(self.corpus, values, tokens, sentences, common)
 
     def units(self, layer: int | None) -> Int64s:
         """Return the indices of the units of a layer, or of all."""
@@ -135,8 +135,8 @@ class Responder:
         chosen = [unit_rows(self.corpus, measured, at, units, most) for at in range(len(texts))]
         rows = self._with_peaks(texts, chosen)
         return [
-            text_facts(text, measured, at, with_explanations(self.corpus, own))
-            for at, (text, own) in enumerate(zip(texts, rows, strict=True))
+            text_facts(text, measured, at, with_explanations(self.corpus, text_rows))
+            for at, (text, text_rows) in enumerate(zip(texts, rows, strict=True))
         ]
 
     def answer(self, text: str) -> Row:
@@ -153,9 +153,9 @@ class Responder:
             that it would have among the winners (None if it would not be one), the share of the corpus that it is
             `beyond`, and `peak`, `span` and `tokens` of `add_peaks`.
         """
-        (own,) = texts = self.read([text])
+        (own_text,) = texts = self.read([text])
         values, at = self.score(texts), self.corpus.neurons.span(layer)[0] + unit
-        tail, rank = (found[0, at] for found in text_tails(self.corpus, values, [own.sent_id]))
+        tail, rank = (array[0, at] for array in text_tails(self.corpus, values, [own_text.sent_id]))
         count = self.corpus.distributions.at_least(values[:, at : at + 1], slice(at, at + 1))
         below = 1 - float(count[0, 0]) / self.corpus.distributions.sentences
         rows = [
@@ -167,9 +167,9 @@ class Responder:
             for pole in poles
         ]  # fmt: skip
         (rows,) = self._with_peaks(texts, [rows])
-        starts, ends = own.ends_of_tokens
+        starts, ends = own_text.ends_of_tokens
         return {
-            "text": own.text, "notes": list(own.notes), "starts": starts, "ends": ends,
+            "text": own_text.text, "notes": list(own_text.notes), "starts": starts, "ends": ends,
             "poles": {row["pole"]: row for row in rows},
         }  # fmt: skip
 
@@ -199,12 +199,12 @@ def respond(config: RespondConfig) -> None:
     write_responses(config.to, responses(), run.require("topk")["fingerprint"])
     shared = None if common is None else common_facts(common, corpus, config.top)
     if config.json_:
-        found = {"sentences": corpus.distributions.sentences, "winners": corpus.winners, "common": shared}
-        print(json.dumps(found | {"texts": facts}, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
+        summary = {"sentences": corpus.distributions.sentences, "winners": corpus.winners, "common": shared}
+        print(json.dumps(summary | {"texts": facts}, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
         return
     width, names = max(shutil.get_terminal_size((110, 24)).columns, 60), responder.names
     parts = [] if shared is None else [lay_out_common(shared, names, width)]
-    parts += [lay_out_text(own, corpus.winners, names, width, config.layer) for own in facts]
+    parts += [lay_out_text(row, corpus.winners, names, width, config.layer) for row in facts]
     parts.append([wrap(legend(facts[0], names), width)])
     if len(texts) > len(facts):
         parts.append([f"{len(texts) - len(facts):,} more texts: --json prints them, --to FILE.parquet writes them"])
