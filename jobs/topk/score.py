@@ -95,7 +95,7 @@ class PilotScorer:
         shards = Shards(item["sentences"], item["size"])
         ids = draw(shards.sentences, pilot_size(shards.sentences, item["pilot"]), item["seed"], PILOT)
         some = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
-        parts = list(side_by_side(lambda own: self.tokens.read(*own), some))
+        parts = list(side_by_side(lambda shard_rows: self.tokens.read(*shard_rows), some))
         sent_ids, tokens = np.concatenate([p[0] for p in parts]), TokenBlock.joined([p[1] for p in parts])
         excess = token_excess(tokens, self.tokenizer, self.args.facts.name)
         some_tokens = [tokens[i] for i in spread_lengths(tokens.lengths.tolist())]
@@ -131,22 +131,22 @@ class PilotScorer:
         if scorer is None:
             return ()
         sums = [
-            Explained(self.args.facts.width if own.target.place != "heads" else own.width) if own.target else None
-            for own in self.args.dictionaries
+            Explained(self.args.facts.width if d.target.place != "heads" else d.width) if d.target else None
+            for d in self.args.dictionaries
         ]
         every = list(batches)
         for _, batch in every[:: max(len(every) // EXPLAINED_BATCHES, 1)]:
             scorer.explained(batch, sums)
-        return tuple(own.share() if own is not None else None for own in sums)
+        return tuple(explained.share() if explained is not None else None for explained in sums)
 
     def _no_finite(self, sentences: int, some: list[Tokens]) -> NoReturn:
         """Raise the error for a pilot without a single finite sentence, which names the dictionary or the model."""
-        said = f"gave no finite activation for any of {counted(sentences, 'sentence')}"
+        reason = f"gave no finite activation for any of {counted(sentences, 'sentence')}"
         dictionary = self.of_features.overflowing(some) if self.of_features else None
         if dictionary is not None:
-            why = f"{said}, although the states are finite: its weights are too large for float32"
+            why = f"{reason}, although the states are finite: its weights are too large for float32"
             raise dictionary.asked.error(why)
-        raise InputError(f"--model {self.args.facts.name}: {said}; try --dtype float32, or another model")
+        raise InputError(f"--model {self.args.facts.name}: {reason}; try --dtype float32, or another model")
 
 
 def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, TokenBlock]]:

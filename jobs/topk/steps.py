@@ -93,7 +93,7 @@ def prepare(config: TopkConfig, run: Run) -> Prepared:
     facts, tokenizer = check_pass(config, run)
     if config.dictionary:
         dictionaries = describe_all(config.dictionary, facts)
-        neurons = Neurons.of_layers({own.layer: own.features for own in dictionaries})
+        neurons = Neurons.of_layers({dictionary.layer: dictionary.features for dictionary in dictionaries})
         return Prepared(facts, tokenizer, neurons, dictionaries, options_of(config, dictionaries, is_decoder(facts)))
     check_pool(config.pool, config.special_tokens, facts, tokenizer.has_cls)
     return Prepared(facts, tokenizer, Neurons(site_widths(facts, config.site)), (), {})
@@ -105,7 +105,7 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
     names = ("k", "poles", "site", "pool", "special_tokens", "activation_sample", "pilot")
     depends_on = {name: getattr(config, name) for name in names}
     if prepared.dictionaries:
-        depends_on |= {"site": SITE, "dictionaries": {str(own.layer): own.fingerprint for own in prepared.dictionaries}}
+        depends_on |= {"site": SITE, "dictionaries": {str(d.layer): d.fingerprint for d in prepared.dictionaries}}
     if config.k_per_dataset:
         depends_on["k_per_dataset"] = config.k_per_dataset
     datasets = Datasets.chosen(config.k_per_dataset, run.require("ingest")["counts"]["sources"])
@@ -125,7 +125,7 @@ def find_winners(config: TopkConfig, run: Run, prepared: Prepared) -> None:
     }  # fmt: skip
     notes = [f"winners so far take {size(state_bytes(neurons, args.k, poles, datasets))} of each worker's memory"]
     if prepared.dictionaries:
-        matrices = ", ".join(f"{size(own.matrix_bytes)} for layer {own.layer}" for own in prepared.dictionaries)
+        matrices = ", ".join(f"{size(d.matrix_bytes)} for layer {d.layer}" for d in prepared.dictionaries)
         notes.append(f"matrices of dictionaries take {matrices} of each worker's memory")
     if datasets.k:
         notes.insert(0, f"keep {datasets.said(job.corpus['counts']['sources'])}")
