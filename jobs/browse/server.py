@@ -84,10 +84,10 @@ class Browser:
         path = request.path_params["path"]
         host = host_name(request.headers.get("host", ""))
         if self.names and host not in self.names:
-            said = "This server answers only to this machine's own names and those of --allow-host."
+            message = "This server answers only to this machine's own names and those of --allow-host."
             if host:
-                said += f" To reach it as {host}, for example through a proxy, start it with --allow-host {host}."
-            return self.pages.message(421, "Not this name", said)
+                message += f" To reach it as {host}, for example through a proxy, start it with --allow-host {host}."
+            return self.pages.message(421, "Not this name", message)
         pages = self.current()
         folder, _, name = path.rpartition("/")
         text = request.query_params.get("text", "").strip()
