@@ -33,13 +33,13 @@ def of_ray(pid: int) -> list[psutil.Process]:
     identify them, because Ray overwrites the environment that other processes see when it names its processes.
     """
     session = re.compile(rf"/session_[-_\d]+_{pid}/")
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):  # it has ended, or is another user's
             written = (file.path for file in process.open_files() if file.mode != "r")
             if process.pid != pid and any(map(session.search, written)):
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def clean(parent: int) -> None:

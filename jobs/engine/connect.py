@@ -98,15 +98,15 @@ def check_address(address: str, seconds: float = REACHED_S) -> None:
     answers: SimpleQueue[str] = SimpleQueue()
 
     def knock() -> None:
-        said = ""
+        reason = ""
         for name in (host, *_own_addresses(host)):
             try:
                 socket.create_connection((name, port), seconds).close()
                 answers.put("")
                 return
             except (OSError, ValueError) as error:
-                said = said or one_line(getattr(error, "strerror", None) or error)
-        answers.put(said)
+                reason = reason or one_line(getattr(error, "strerror", None) or error)
+        answers.put(reason)
 
     # This runs in another thread, because no timeout can end the look-up of a host name.
     Thread(target=knock, daemon=True).start()
@@ -122,13 +122,13 @@ def _own_addresses(host: str) -> list[str]:
     """Return the machine's own addresses, where Ray may listen although its head is named by a loopback address."""
     if host not in ("127.0.0.1", "localhost", "::1"):
         return []
-    found = []
+    addresses = []
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))  # sends nothing, but makes the system choose its own address
-        found.append(probe.getsockname()[0])
+        addresses.append(probe.getsockname()[0])
     with suppress(OSError):
-        found.append(socket.gethostbyname(socket.gethostname()))
-    return found
+        addresses.append(socket.gethostbyname(socket.gethostname()))
+    return addresses
 
 
 @contextmanager
@@ -226,15 +226,15 @@ def pool_size(asked: int | Literal["auto"], threads: int = 1) -> int | None:
 
 def available_bytes() -> int:
     """Return the bytes of memory that this machine or container has left for further processes."""
-    found: list[int] = [psutil.virtual_memory().available]
+    left: list[int] = [psutil.virtual_memory().available]
     folder = Path("/sys/fs/cgroup")
     with suppress(OSError, ValueError):
         limit, used = (int((folder / name).read_text()) for name in ("memory.max", "memory.current"))
         counted = (line.split() for line in (folder / "memory.stat").read_text().splitlines())
         # The file cache counts as used memory, but it is freed when memory is needed.
         cached = next((int(value) for name, value in counted if name == "inactive_file"), 0)
-        found.append(max(limit - used + cached, 0))
-    return min(found)
+        left.append(max(limit - used + cached, 0))
+    return min(left)
 
 
 @cache
