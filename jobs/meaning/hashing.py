@@ -102,7 +102,7 @@ def hashing_steps(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPa
         PLANE: [plane for *planes, _ in files for plane in planes],  # none for a model with at most two units
     }
     rows, places = (
-        schema.table(name, schema.concatenate(name, read_partials(store, own))) for name, own in outputs.items()
+        schema.table(name, schema.concatenate(name, read_partials(store, parts))) for name, parts in outputs.items()
     )
     if not rows.num_rows:
         raise InputError("--label: no two classes are in the documents on both sides; raise --hashed-sentences")
