@@ -62,11 +62,11 @@ def export(config: ExportConfig) -> None:
     run = Run(config.out, create=False)
     run.require("topk")
     terms = source_terms(run.require("ingest")["counts"]["sources"], given)
-    folder, place = check_folder(config.to, run.store), f"--to {config.to}"
+    folder, flag = check_folder(config.to, run.store), f"--to {config.to}"
     wanted = (dataset_folder if config.format == HUB else written)(config, run, terms)
-    check_earlier(folder, place, wanted)
+    check_earlier(folder, flag, wanted)
     with tqdm(total=len(wanted.files), unit="file", desc="export", file=sys.stderr) as bar:
-        edited = write_export(folder, place, wanted, bar.update)
+        edited = write_export(folder, flag, wanted, bar.update)
     if edited:
         print(f"note: {config.to}/README.md was edited and is kept; remove it to get a new one", file=sys.stderr)
     if config.format == HUB:
