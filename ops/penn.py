@@ -128,7 +128,7 @@ def _nodes(text: str) -> tuple[list[str], list[str], list[int]]:
     parents: list[int] = []
     phrase, enclosing = -1, []  # the innermost open phrase, and those around it
     pieces = _PIECE.findall(text)
-    for place, (piece, label, word) in enumerate(pieces):
+    for index, (piece, label, word) in enumerate(pieces):
         if piece == "(":
             if phrase < 0 and labels:
                 raise _malformed(text, "a bracket opens after a finished tree")
@@ -148,7 +148,7 @@ def _nodes(text: str) -> tuple[list[str], list[str], list[int]]:
             # In a well-formed leaf, the word is matched together with its bracket. So this word is outside a leaf, or
             # it is not the only word of its leaf.
             in_leaf = phrase >= 0 and phrase == len(labels) - 1
-            goes_on = pieces[place + 1][0] if in_leaf and place + 1 < len(pieces) else None
+            goes_on = pieces[index + 1][0] if in_leaf and index + 1 < len(pieces) else None
             if in_leaf and goes_on is None:
                 break
             if goes_on == "(":
@@ -159,5 +159,5 @@ def _nodes(text: str) -> tuple[list[str], list[str], list[int]]:
     return labels, words, parents
 
 
-def _malformed(text: str, found: str) -> InputError:
-    return InputError(f"tree {text[:60]!r}: {found}; expected one tree such as (ROOT (NP (NN snow))); correct the tree")
+def _malformed(text: str, fault: str) -> InputError:
+    return InputError(f"tree {text[:60]!r}: {fault}; expected one tree such as (ROOT (NP (NN snow))); correct the tree")

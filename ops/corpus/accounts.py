@@ -24,27 +24,27 @@ def check_found(specs: Sequence[str], pieces: Pieces) -> None:
         InputError: a source has no usable sentence. The message names the source, the rows read and the rejects.
     """
     for i, spec in enumerate(specs):
-        own = pieces.sources == i
-        if not pieces.sentences[own].sum():
-            rows, reasons = pieces.rows[own].sum(), reject_reasons(pieces, i)
+        of_source = pieces.sources == i
+        if not pieces.sentences[of_source].sum():
+            rows, reasons = pieces.rows[of_source].sum(), reject_reasons(pieces, i)
             why = ", ".join(f"{n:,} {reason}" for reason, n in reasons.items()) or "none"
             if not rows:
-                found = "is empty"
+                problem = "is empty"
             elif set(reasons) == {"invalid_text"}:
-                found = f"is not UTF-8 text ({counted(rows, 'row')}, none valid); convert it, as with iconv"
+                problem = f"is not UTF-8 text ({counted(rows, 'row')}, none valid); convert it, as with iconv"
             else:
-                found = (
+                problem = (
                     f"gave no sentence ({counted(rows, 'row')} read, rejected: {why}); see --split and --text-column"
                 )
-            raise InputError(f"--corpus {spec}: {found}")
+            raise InputError(f"--corpus {spec}: {problem}")
 
 
 def reject_reasons(pieces: Pieces, source: int) -> dict[str, int]:
     """Return the number of a source's rejects for each reason."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for piece in np.flatnonzero(pieces.sources == source):
-        found.update(pieces.reasons[piece])
-    return dict(sorted(found.items()))
+        counts.update(pieces.reasons[piece])
+    return dict(sorted(counts.items()))
 
 
 def account(
@@ -65,13 +65,13 @@ def account(
     starts = np.cumsum(numbering.kept) - numbering.kept
     accounts = []
     for i, dataset in enumerate(datasets):
-        own = pieces.sources == i
-        usable, rejected = int(pieces.sentences[own].sum()), int(pieces.rejects[own].sum())
+        of_source = pieces.sources == i
+        usable, rejected = int(pieces.sentences[of_source].sum()), int(pieces.rejects[of_source].sum())
         distinct, kept = int(numbering.distinct[i]), int(numbering.kept[i])
-        found: dict[str, Any] = {
+        counts: dict[str, Any] = {
             "source": specs[i],
             "dataset": dataset,
-            "rows": int(pieces.rows[own].sum()),
+            "rows": int(pieces.rows[of_source].sum()),
             "sentences": usable + rejected,
             "kept": kept,
             "copies": usable - distinct,
@@ -82,10 +82,10 @@ def account(
             "first_sent_id": int(starts[i]),
         }
         if near:
-            found["near_copies"] = int(numbering.near[i])
-        if found["sentences"] != kept + found["copies"] + rejected + found["not_sampled"]:
-            raise RuntimeError(f"ingest: the counts of {specs[i]} do not add up: {found}")
-        accounts.append(found)
+            counts["near_copies"] = int(numbering.near[i])
+        if counts["sentences"] != kept + counts["copies"] + rejected + counts["not_sampled"]:
+            raise RuntimeError(f"ingest: the counts of {specs[i]} do not add up: {counts}")
+        accounts.append(counts)
     return accounts
 
 

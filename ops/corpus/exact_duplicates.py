@@ -57,9 +57,9 @@ def earlier_sentences(high: UInt64s, low: UInt64s, source: Int64s, sentences: In
     order, starts = _groups(low, high, source)
     before = np.cumsum(sentences[order]) - sentences[order]
     lengths = np.diff(np.append(starts, len(order)))
-    found = np.empty(len(order), np.int64)
-    found[order] = before - np.repeat(before[starts], lengths)
-    return found
+    earlier = np.empty(len(order), np.int64)
+    earlier[order] = before - np.repeat(before[starts], lengths)
+    return earlier
 
 
 def _groups(*keys: Arrays) -> tuple[Int64s, Int64s]:
@@ -116,5 +116,5 @@ class FirstCopies:
         near = read_between(self.store, self.near, "position", int(position[0]), int(position[-1]))
         columns = tuple(near[name].to_numpy() for name in ("position", "first", "copies"))
         kept, copies = without_dropped(position, table["copies"].to_numpy(), columns)
-        place = table.column_names.index("copies")
-        return table.set_column(place, "copies", pa.array(copies)).filter(pa.array(kept))
+        index = table.column_names.index("copies")
+        return table.set_column(index, "copies", pa.array(copies)).filter(pa.array(kept))

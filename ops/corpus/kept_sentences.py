@@ -85,26 +85,26 @@ class KeptSentences:
         firsts, keys = self.pieces.first_positions(), self.pieces.all_keys()
 
         def read(piece: int, here: slice) -> list[pa.Table]:
-            place, count, source = position[here] - firsts[piece], copies[here], int(self.pieces.sources[piece])
-            found = []
+            rows, count, source = position[here] - firsts[piece], copies[here], int(self.pieces.sources[piece])
+            parts = []
             with self.store.parquet(self.files["sentences"][piece]) as file:
-                earlier = self._earlier(file, piece, place)
-                for own, table in take_rows(file, place):
+                earlier = self._earlier(file, piece, rows)
+                for span, table in take_rows(file, rows):
                     before = _sentences_before(table["run"].to_numpy() + self.pieces.first_runs()[piece], *earlier)
-                    first = run["ids"][0] + here.start + own.start
-                    named = _corpus_rows(table, self.datasets[source], first, before, count[own], keys)
-                    found.append(named.append_column("source", pa.array([source] * len(named), pa.int64())))
-            return found
+                    first = run["ids"][0] + here.start + span.start
+                    named = _corpus_rows(table, self.datasets[source], first, before, count[span], keys)
+                    parts.append(named.append_column("source", pa.array([source] * len(named), pa.int64())))
+            return parts
 
         for tables in side_by_side(lambda piece: read(*piece), self.pieces.split(position), self.ahead):
             yield from tables
 
-    def _earlier(self, file: Any, piece: int, place: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the document blocks around these positions that continue a document, and the sentences before each."""
+    def _earlier(self, file: Any, piece: int, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the document blocks around these rows that continue a document, and the sentences before each."""
         # A nested column is several of the file's physical columns, so the index of `run` must be looked up.
         column = file.schema.names.index("run")
         first_run = int(self.pieces.first_runs()[piece])
-        wanted = np.searchsorted(group_starts(file), place[[0, -1]], "right") - 1
+        wanted = np.searchsorted(group_starts(file), rows[[0, -1]], "right") - 1
         low, high = (file.metadata.row_group(group).column(column).statistics for group in wanted.tolist())
         between = (low.min + first_run, high.max + first_run)
         whole = pa.concat_tables(read_each_between(self.store, self.files["documents"], "run", *between))
@@ -127,10 +127,10 @@ def _sentences_before(run: Int64s, known: Int64s, before: Int64s) -> Int64s:
         known: the ascending indices of the blocks that continue a document.
         before: the number of the document's sentences before each block in `known`.
     """
-    place, is_known = places_among(known, run)
-    found = np.zeros(len(run), np.int64)
-    found[is_known] = before[place]
-    return found
+    index, is_known = places_among(known, run)
+    earlier = np.zeros(len(run), np.int64)
+    earlier[is_known] = before[index]
+    return earlier
 
 
 def _corpus_rows(
@@ -156,8 +156,8 @@ def _corpus_rows(
         "n_tokens": table["n_tokens"],
         "n_copies": pa.array(copies, pa.int32()),
     }
-    found = schema("corpus", keys)
-    named = pa.table({n: columns[n] for n in found.names}).cast(found)
+    fields = schema("corpus", keys)
+    named = pa.table({n: columns[n] for n in fields.names}).cast(fields)
     for name in TOKEN_COLUMNS.names:
         named = named.append_column(name, table[name])
     return named

@@ -21,15 +21,15 @@ def check_keys(keys: Iterable[str], sources: str) -> None:
     Raises:
         InputError: there are more than 200 keys, or two keys differ only in case, which SQL treats as one column.
     """
-    found = sorted(keys)
-    if len(found) > MAX_KEYS:
-        names = ", ".join(found[:5])
+    ordered = sorted(keys)
+    if len(ordered) > MAX_KEYS:
+        names = ", ".join(ordered[:5])
         raise InputError(
             f"{sources}: has more than {MAX_KEYS} metadata keys ({names}, ...), one for every column or key "
             "other than the text; remove columns, or put them into a nested one, which is not read as metadata"
         )
     seen: dict[str, str] = {}
-    for key in found:
+    for key in ordered:
         other = seen.setdefault(key.lower(), key)
         if other != key:
             raise InputError(

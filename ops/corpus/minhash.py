@@ -30,13 +30,13 @@ def banding(threshold: float) -> tuple[int, int]:
 
 def band_hashes(signatures: UInt32s, bands: int, rows: int) -> UInt64s:
     """Return a hash of each band of each signature, which includes the band's index, `[texts, bands]` uint64."""
-    found = np.empty((len(signatures), bands), np.uint64)
+    hashes = np.empty((len(signatures), bands), np.uint64)
     for band in range(bands):
         whole = np.full(len(signatures), band + 1, np.uint64)
         for column in range(band * rows, (band + 1) * rows):
             whole = mix((whole << np.uint64(1)) ^ signatures[:, column])
-        found[:, band] = whole
-    return found
+        hashes[:, band] = whole
+    return hashes
 
 
 def short_signatures(signatures: UInt32s) -> UInt8s:
@@ -86,12 +86,12 @@ class MinHasher:
 
 @compiled
 def _signatures(codes: UInt32s, stops: Int64s, width: Int64s, factors: UInt32s, terms: UInt32s) -> UInt32s:
-    found = np.full((len(stops), len(factors)), 0xFFFFFFFF, np.uint32)
+    signatures = np.full((len(stops), len(factors)), 0xFFFFFFFF, np.uint32)
     start = 0
     for text in range(len(stops)):
         stop = stops[text]
         wide = min(width[text], stop - start)
-        own = found[text]
+        signature = signatures[text]
         for at in range(start, stop - wide + 1 if wide else start):
             x = np.uint64(0)
             for place in range(at, at + wide):
@@ -102,7 +102,7 @@ def _signatures(codes: UInt32s, stops: Int64s, width: Int64s, factors: UInt32s, 
             h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
             h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
             h = np.uint32(h ^ (h >> np.uint32(16)))
-            for k in range(len(own)):
-                own[k] = min(own[k], np.uint32(factors[k] * h + terms[k]))
+            for k in range(len(signature)):
+                signature[k] = min(signature[k], np.uint32(factors[k] * h + terms[k]))
         start = stop
-    return found
+    return signatures

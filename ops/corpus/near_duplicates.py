@@ -23,14 +23,14 @@ def candidate_pairs(hashes: UInt64s, position: Int64s) -> Int64s:
         number of hashes, independently of the sizes of the buckets.
     """
     order = np.lexsort((position, hashes))
-    key, place = hashes[order], position[order]
+    key, texts = hashes[order], position[order]
     start = begins_group(key)
-    first = place[np.flatnonzero(start)[np.cumsum(start) - 1]]
-    found = [np.column_stack((first, place))[~start]]
+    first = texts[np.flatnonzero(start)[np.cumsum(start) - 1]]
+    pairs = [np.column_stack((first, texts))[~start]]
     for back in range(1, WINDOW + 1):
         same = key[back:] == key[:-back]
-        found.append(np.column_stack((place[:-back][same], place[back:][same])))
-    return distinct_pairs(np.concatenate(found))
+        pairs.append(np.column_stack((texts[:-back][same], texts[back:][same])))
+    return distinct_pairs(np.concatenate(pairs))
 
 
 def distinct_pairs(pairs: Int64s) -> Int64s:
@@ -49,18 +49,18 @@ def similarity(one: UInt8s, other: UInt8s) -> Float64s:
     return np.asarray((agreed - 1 / 256) / (1 - 1 / 256))
 
 
-def similar_pairs(signatures: UInt8s, place: Int64s, others: UInt8s, threshold: float) -> Bools:
+def similar_pairs(signatures: UInt8s, index: Int64s, others: UInt8s, threshold: float) -> Bools:
     """Return which pairs of texts have an estimated similarity of at least `threshold`, `[pairs]` bool.
 
     Args:
         signatures: short signatures of texts, `[texts, 128]` uint8.
-        place: the index in `signatures` of each pair's first text, `[pairs]`.
+        index: the index in `signatures` of each pair's first text, `[pairs]`.
         others: the short signature of each pair's other text, `[pairs, 128]`.
         threshold: the Jaccard similarity.
     """
-    steps = [slice(at, at + _STEP) for at in range(0, len(place), _STEP)]
-    found = [similarity(signatures[place[own]], others[own]) >= threshold for own in steps]
-    return np.concatenate([*found, np.zeros(0, bool)])
+    steps = [slice(at, at + _STEP) for at in range(0, len(index), _STEP)]
+    similar = [similarity(signatures[index[step]], others[step]) >= threshold for step in steps]
+    return np.concatenate([*similar, np.zeros(0, bool)])
 
 
 @compiled
@@ -115,8 +115,8 @@ def without_dropped(position: Int64s, copies: Int64s, near: tuple[Int64s, Int64s
             ascending positions, the position of each one's representative, and the total number of occurrences of
             the texts in the representative's group.
     """
-    place, is_near = places_among(near[0], position)
+    index, is_near = places_among(near[0], position)
     kept, total = ~is_near, copies.copy()
-    kept[is_near] = near[1][place] == position[is_near]
-    total[is_near] = near[2][place]
+    kept[is_near] = near[1][index] == position[is_near]
+    total[is_near] = near[2][index]
     return kept, total

@@ -154,7 +154,7 @@ def corpus_parts(numbering: Numbering, size: int, together: int) -> Iterator[dic
 
 def reject_parts(pieces: Pieces, together: int) -> Iterator[dict[str, Any]]:
     """Yield blocks of consecutive pieces with about `together` rejects each: `part`, `pieces` (first, stop), `rows`."""
-    place = (np.cumsum(pieces.rejects) - pieces.rejects) // together
-    cuts = [0, *(np.flatnonzero(np.diff(place)) + 1).tolist(), len(place)]
+    block = (np.cumsum(pieces.rejects) - pieces.rejects) // together
+    cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
     for part, (first, stop) in enumerate(pairwise(cuts)):
         yield {"part": part, "pieces": [first, stop], "rows": int(pieces.rejects[first:stop].sum())}

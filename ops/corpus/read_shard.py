@@ -31,10 +31,10 @@ def read_columns(store: Store, shard: int, rows: Ids | None, columns: list[str])
 def take_sentences(file: pq.ParquetFile, ids: Ids, columns: list[str]) -> pa.Table:
     """Return the sentences with these ascending ids from an open file of a shard that is sorted by `sent_id`."""
     # The ids of a shard are consecutive.
-    place = file.schema_arrow.get_field_index("sent_id")
-    first = file.metadata.row_group(0).column(place).statistics.min if file.num_row_groups else 0
-    found = [some for _, some in take_rows(file, ids - first, columns)]
-    return pa.concat_tables(found) if found else file.read_row_groups([], columns=columns)
+    index = file.schema_arrow.get_field_index("sent_id")
+    first = file.metadata.row_group(0).column(index).statistics.min if file.num_row_groups else 0
+    tables = [some for _, some in take_rows(file, ids - first, columns)]
+    return pa.concat_tables(tables) if tables else file.read_row_groups([], columns=columns)
 
 
 def read_rows(store: Store, shards: Shards, ids: Ids, columns: list[str]) -> Iterator[pa.Table]:

@@ -106,9 +106,9 @@ class SentenceFilter:
         for row in rows:
             self.rows += 1
             self.characters += len(row.text) + 1
-            for found in self._sentences(row):
-                waiting.append(found)
-                characters += len(found.text)
+            for sentence in self._sentences(row):
+                waiting.append(sentence)
+                characters += len(sentence.text)
                 if len(waiting) == _BLOCK or characters > _BLOCK_CHARACTERS:
                     yield self._block(waiting)
                     waiting, characters = [], 0
@@ -131,12 +131,12 @@ class SentenceFilter:
         for text in texts or [""]:
             yield _Sentence(text, row.doc_id, row.meta, "empty" if not text or text.isspace() else None)
 
-    def _block(self, found: list[_Sentence]) -> Block:
-        encoded = iter(self.tokenizer.encode([sentence.text for sentence in found if sentence.reason is None]))
+    def _block(self, sentences: list[_Sentence]) -> Block:
+        encoded = iter(self.tokenizer.encode([sentence.text for sentence in sentences if sentence.reason is None]))
         usable: list[_Usable] = []
         rejects: list[_Sentence] = []
         ended: list[tuple[str, int]] = []
-        for sentence in found:
+        for sentence in sentences:
             if sentence.doc_id != self._document:
                 if self._document is not None:
                     ended.append((self._document, self._place))
@@ -211,13 +211,13 @@ def hashes(texts: list[str]) -> UInt64s:
 
 def _block_of(usable: list[_Usable], rejects: list[_Sentence], ended: list[tuple[str, int]]) -> Block:
     columns = {
-        "text": [own.sentence.text for own in usable],
-        "doc_id": [own.sentence.doc_id for own in usable],
-        "meta": pa.array([own.sentence.meta for own in usable], META_MAP),
-        "run": [own.run for own in usable],
-        "place": [own.place for own in usable],
-        "n_tokens": [len(own.tokens.ids) for own in usable],
-        **token_columns([own.tokens for own in usable]),
+        "text": [row.sentence.text for row in usable],
+        "doc_id": [row.sentence.doc_id for row in usable],
+        "meta": pa.array([row.sentence.meta for row in usable], META_MAP),
+        "run": [row.run for row in usable],
+        "place": [row.place for row in usable],
+        "n_tokens": [len(row.tokens.ids) for row in usable],
+        **token_columns([row.tokens for row in usable]),
     }
     gone = {name: [getattr(sentence, name) for sentence in rejects] for name in REJECTS.names}
     return Block(

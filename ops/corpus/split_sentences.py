@@ -74,9 +74,9 @@ class SentenceSplitter:
             return [0]  # the only sentence end is the end of the text
         pipeline = self._pipeline()
         read = pipeline.get_pipe("sentencizer")(pipeline.tokenizer("".join(parts)[:-1]))
-        found = [span.start_char for span in read.sents]
+        starts = [span.start_char for span in read.sents]
         before = list(accumulate(map(len, parts), initial=0))
-        return [0, *(_with_opening(text, _place_in_text(start, before, places)) for start in found[1:])]
+        return [0, *(_with_opening(text, _place_in_text(start, before, places)) for start in starts[1:])]
 
 
 def _sentencizer() -> Language:

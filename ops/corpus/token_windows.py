@@ -22,8 +22,8 @@ _LETTERS = 6  # characters of a token, about
 
 def window_size(split: str) -> int | None:
     """Return N of `tokens:N`; None for another value of `--split`."""
-    found = OPTION.fullmatch(split)
-    return int(found[1]) if found else None
+    match = OPTION.fullmatch(split)
+    return int(match[1]) if match else None
 
 
 # The tokens of a text from a place on, and their spans in characters from there.

@@ -97,25 +97,25 @@ def best_depths(absolute: Float32s, change: Float32s, ends: Int64s) -> Int64s:
     start = 0
     for end in ends:
         last = end - 1
-        for place in range(start, last):
+        for word in range(start, last):
             for k in range(2 * DEPTHS - 1):
-                changes[k] = change[place, COLUMNS[k]]
-            from_here = arrivals[place]
+                changes[k] = change[word, COLUMNS[k]]
+            from_here = arrivals[word]
             for depth in range(DEPTHS):
-                best[depth] = (np.float32(0) if place == start else scores[0]) + changes[depth + DEPTHS - 1]
+                best[depth] = (np.float32(0) if word == start else scores[0]) + changes[depth + DEPTHS - 1]
                 from_here[depth] = 0
-            for before in range(1, DEPTHS if place > start else 1):
+            for before in range(1, DEPTHS if word > start else 1):
                 score = scores[before]
                 for depth in range(DEPTHS):
                     value = score + changes[depth - before + DEPTHS - 1]
                     from_here[depth] = before if value > best[depth] else from_here[depth]
                     best[depth] = max(value, best[depth])
             for depth in range(DEPTHS):
-                scores[depth] = best[depth] + absolute[place, depth]
+                scores[depth] = best[depth] + absolute[word, depth]
         if last > start:
             depth = int(scores.argmax())
-            for place in range(last - 1, start - 1, -1):
-                depths[place] = depth + 1
-                depth = arrivals[place, depth]
+            for word in range(last - 1, start - 1, -1):
+                depths[word] = depth + 1
+                depth = arrivals[word, depth]
         start = end
     return depths

@@ -72,19 +72,19 @@ def bracketed(words: Sequence[str], tags: Sequence[str], labels: TreeLabels) -> 
     closing = [""] * len(words)
     path: list[tuple[int, int, str]] = [(1, 0, "")]  # depth, first word and closing brackets of the open phrases
     top = 1
-    for place, depth in enumerate(labels.depths):
+    for position, depth in enumerate(labels.depths):
         if depth > top:
-            first = place
+            first = position
         elif depth < top:
             while top > depth:
                 _, first, ends = path.pop()
-                closing[place] += ends
+                closing[position] += ends
                 top = path[-1][0]
             if top == depth:
                 continue
         else:
             continue
-        opens, ends = _chain_brackets(labels.phrases[place])
+        opens, ends = _chain_brackets(labels.phrases[position])
         opening[first] = opens + opening[first]
         path.append((depth, first, ends))
         top = depth

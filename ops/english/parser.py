@@ -66,20 +66,20 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
     def predict(self, docs: Iterable[Doc]) -> list[list[Sentence]]:
         """Return the labels of each sentence of each Doc; a sentence of only white space is skipped."""
         docs = list(docs)
-        found: list[list[tuple[int, int, Int64s]]] = []
+        by_doc: list[list[tuple[int, int, Int64s]]] = []
         rows: list[Int64s] = []
         before = 0
         for doc in docs:
             words = doc.to_array(IS_SPACE) == 0
-            own = [(start, end, start + np.flatnonzero(words[start:end])) for start, end in sentence_spans(doc)]
-            found.append([sentence for sentence in own if len(sentence[2])])
-            rows.extend(before + places for _, _, places in found[-1])
+            spans = [(start, end, start + np.flatnonzero(words[start:end])) for start, end in sentence_spans(doc)]
+            by_doc.append([sentence for sentence in spans if len(sentence[2])])
+            rows.extend(before + places for _, _, places in by_doc[-1])
             before += len(doc)
         if not rows:
             return [[] for _ in docs]
         scores = self.model.predict(docs)[np.concatenate(rows)]
         labels = iter(best_labels(scores, [len(places) for places in rows], self.phrases, self.unaries))
-        return [[(start, end, places.tolist(), next(labels)) for start, end, places in own] for own in found]
+        return [[(start, end, places.tolist(), next(labels)) for start, end, places in spans] for spans in by_doc]
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Sequence[Sentence]]) -> None:
         """Store the tree of each sentence, with the Doc's tags."""

@@ -81,15 +81,15 @@ class Inventory:
 
     def rows(self, words: Iterable[str]) -> Int32s:
         """Return the rows of each word, `[words, COLUMNS]` int32: the forms, then the characters (0 past the end)."""
-        found = []
+        rows = []
         characters = self._rows["character"]
         for word in words:
             forms, read = word_features(word)
             row = [self._rows[feature].get(form, 0) for feature, form in zip(FORMS, forms, strict=True)]
             row.extend(characters.get(c, 0) for c in read)
             row.extend([0] * (COLUMNS - len(row)))
-            found.append(row)
-        return np.array(found, np.int32).reshape(-1, COLUMNS)
+            rows.append(row)
+        return np.array(rows, np.int32).reshape(-1, COLUMNS)
 
 
 def collect_inventory(counts: Mapping[str, float], minimum: Mapping[str, int]) -> Inventory:

@@ -61,9 +61,9 @@ def scatter(axes: Axes, points: Floats, groups: Sequence[Any], named: Names, siz
     rest = points[~np.isin(group, np.array(list(named), object))]
     axes.scatter(rest[:, 0], rest[:, 1], s=size, color=PALE, linewidths=0, rasterized=True)
     for (value, name), look in zip(named.items(), looks(len(named)), strict=True):
-        own = points[group == value]
+        members = points[group == value]
         axes.scatter(
-            own[:, 0], own[:, 1], s=size, color=look["color"], marker=look["marker"], linewidths=0, alpha=0.8,
+            members[:, 0], members[:, 1], s=size, color=look["color"], marker=look["marker"], linewidths=0, alpha=0.8,
             label=name, rasterized=True,
         )  # fmt: skip
     axes.set(xticks=[], yticks=[])

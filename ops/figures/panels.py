@@ -59,7 +59,9 @@ def finish(figure: Figure, x_label: str = "", y_label: str = "") -> Figure:
     if y_label:
         figure.supylabel(fill(y_label, 40), fontsize=8)
     upright = [[len(t.get_text()) for t in axes.get_xticklabels() if t.get_rotation()] for axes in shown]
-    letters = sum(max(max(own, default=0) for own in upright[i : i + columns]) for i in range(0, len(shown), columns))
+    letters = sum(
+        max(max(lengths, default=0) for lengths in upright[i : i + columns]) for i in range(0, len(shown), columns)
+    )
     handles = {text: handle for axes in figure.axes for handle, text in zip(*axes.get_legend_handles_labels())}  # noqa: B905
     in_a_row = min(len(handles), max(LINE // (max(map(len, handles), default=0) + 6), 1))
     lines = -(-len(handles) // max(in_a_row, 1))
@@ -85,7 +87,7 @@ def set_scale(axes: Axes, which: str, kind: str) -> None:
         axes.set_ylim(-0.02, 1.02)
     elif kind == "log":
         shared = axes.get_shared_x_axes() if which == "x" else axes.get_shared_y_axes()
-        ends = np.array([getattr(own.dataLim, f"interval{which}") for own in shared.get_siblings(axes)])
+        ends = np.array([getattr(panel.dataLim, f"interval{which}") for panel in shared.get_siblings(axes)])
         logarithmic(axes, which, ends.min(), ends.max())
 
 

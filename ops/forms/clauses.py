@@ -100,14 +100,14 @@ class Clauses:
         plain, is_measure = self._are_plain, self._previous(self.are("number"))
         double = (self.are("double quote") | self.are("closing quotes")) & ~is_measure
         single = self.are("single quote") & self.tagged(("``", "''"))
-        found = np.zeros(len(self.text.words), bool)
+        quoted = np.zeros(len(self.text.words), bool)
         for marks in (double, single):
             within = (self._place > self.first(marks)[self.sentence]) & (self._place < self.last(marks)[self.sentence])
-            found |= self.with_any(plain & within)
+            quoted |= self.with_any(plain & within)
         first, last = self.first(plain), self.last(plain)
         at_end = (self._place < first[self.sentence]) | (self._place > last[self.sentence])
         is_end = double & (at_end | self.are("closing quotes"))
-        return found | (self.with_any(is_end) & (last >= 0))
+        return quoted | (self.with_any(is_end) & (last >= 0))
 
     def imperatives(self) -> Bools:
         """Return which sentences have a clause that begins with the base form of a verb.
@@ -121,16 +121,16 @@ class Clauses:
         last_break = self._nearest(breaks)
         start = np.where(last_break < 0, self._start, last_break + 1)  # of the clause
 
-        def is_start(place: Int64s) -> Bools:
-            return (place < 0) | breaks[place]
+        def is_start(word: Int64s) -> Bools:
+            return (word < 0) | breaks[word]
 
         previous, begin = head[at], start[at]
         no_verb = _between(self.tagged(_VERBS), begin, previous) == 0
         one_clause = self.tagged(_SUBORDINATE)[begin] & (_between(commas, begin, previous) == 0)
         follows_lead = commas[previous] & (no_verb | one_clause)
         follows_and = self.tagged(("CC",))[previous] & is_start(head[previous])
-        found = is_start(previous) | follows_lead | follows_and
-        return self._having(at[found])
+        is_imperative = is_start(previous) | follows_lead | follows_and
+        return self._having(at[is_imperative])
 
     def passives(self) -> Bools:
         """Return which sentences have a form of *be* or *get* with a past participle.

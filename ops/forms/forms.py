@@ -56,9 +56,9 @@ class Forms:
         if name == "tense":
             return Sequences.at_most_one(clauses.tenses())
         if name in ("first_word", "last_word"):
-            place = (clauses.first if name == "first_word" else clauses.last)(~clauses.text.is_mark)
-            lower = self._vocabulary.lower[words[place]] if len(words) else place
-            return Sequences.at_most_one(np.where(place >= 0, lower, -1))
+            index = (clauses.first if name == "first_word" else clauses.last)(~clauses.text.is_mark)
+            lower = self._vocabulary.lower[words[index]] if len(words) else index
+            return Sequences.at_most_one(np.where(index >= 0, lower, -1))
         if name == "pronoun":
             return _some(self._facts.pronoun[words], clauses.tagged(("PRP", "PRP$")), sentence, (n, len(PRONOUNS)))
         if name == "shape":

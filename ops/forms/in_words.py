@@ -48,8 +48,8 @@ def say_form(name: str, value: str, negated: bool, quoted: str) -> tuple[str, st
     if value == "question" and name == "form":
         return f"that are{' not' * negated}", "questions", f"{'not ' * negated}being a question"
     if name in ("first_word", "last_word"):
-        verb, place = ("begin", "first") if name == "first_word" else ("end", "last")
-        noun = f"{'another' if negated else 'the'} {place} word {'than ' * negated}{quoted}"
+        verb, ordinal = ("begin", "first") if name == "first_word" else ("end", "last")
+        noun = f"{'another' if negated else 'the'} {ordinal} word {'than ' * negated}{quoted}"
         return f"that {'do not ' * negated}{verb} with", quoted, noun
     if name == "tense":
         what = "a modal" if value == "modal" else f"in the {value} tense"

@@ -87,10 +87,10 @@ class WordFacts:
     @cached_property
     def shapes(self) -> UInt8s:
         """The shapes of each word as bits in the order of `SHAPES`, `[words]`; a name or a URL has no other shape."""
-        own = {name: self.are(name) for name in SHAPES if name != "repeated letters"}
-        own["repeated letters"] = self.are("three") & self.are("letters") & ~self.are("numeral")
-        is_whole = own["@name"] | own["#tag"] | own["URL"]
+        masks = {name: self.are(name) for name in SHAPES if name != "repeated letters"}
+        masks["repeated letters"] = self.are("three") & self.are("letters") & ~self.are("numeral")
+        is_whole = masks["@name"] | masks["#tag"] | masks["URL"]
         bits = np.zeros(len(is_whole), np.uint8)
         for i, name in enumerate(SHAPES):
-            bits |= (own[name] & (~is_whole | (name in ("@name", "#tag", "URL")))).astype(np.uint8) << i
+            bits |= (masks[name] & (~is_whole | (name in ("@name", "#tag", "URL")))).astype(np.uint8) << i
         return bits

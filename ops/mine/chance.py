@@ -42,7 +42,7 @@ def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, n
     counts = []
     neuron, way = neuron_and_pole(number)
     ways = {REAL: neuron < len(neurons)} | {name: (neuron >= len(neurons)) & (way == i) for i, name in enumerate(DRAWN)}
-    for drawn, sets in ((name, number[own]) for name, own in ways.items() if own.any()):
+    for drawn, sets in ((name, number[mask]) for name, mask in ways.items() if mask.any()):
         of_way = np.isin(owner, sets)
         counts.append((WHOLE, WHOLE, drawn, len(sets), len(np.unique(owner[of_way & described]))))
         for index, name in enumerate(each.tolist()):
@@ -70,9 +70,9 @@ def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:
 
 def summary(rows: pa.Table) -> str:
     """Summarise in one line the rows of `chance/` about complete descriptions."""
-    own = next(r for r in rows.to_pylist() if r["source"] == WHOLE and r["drawn"] == DRAWN[1])
+    row = next(r for r in rows.to_pylist() if r["source"] == WHOLE and r["drawn"] == DRAWN[1])
     return (
-        f"{own['found']:,} of {own['n']:,} neurons and poles show something at a rate of {RATE} over a description; by "
-        f"chance about {own['expected']:,.0f} would ({own['found_sets']:,} of {own['n_sets']:,} random sets do; "
-        f"{own['expected_low']:,.0f} to {own['expected_high']:,.0f})"
+        f"{row['found']:,} of {row['n']:,} neurons and poles show something at a rate of {RATE} over a description; by "
+        f"chance about {row['expected']:,.0f} would ({row['found_sets']:,} of {row['n_sets']:,} random sets do; "
+        f"{row['expected_low']:,.0f} to {row['expected_high']:,.0f})"
     )

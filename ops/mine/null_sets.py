@@ -24,14 +24,14 @@ def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: In
         The rows of each set, `[2 n]`.
     """
     size = round(float(like.lengths.mean())) if len(like) else 0
-    wanted = float(np.mean([len(np.unique(documents[own])) for own in like.to_lists()])) if size else 0.0
+    wanted = float(np.mean([len(np.unique(documents[rows])) for rows in like.to_lists()])) if size else 0.0
     codes = np.unique(documents[baseline], return_inverse=True)[1]
     effect = effect_of_documents(codes, size, wanted, np.random.default_rng([seed, NULL_SETS]))
     sets = []
     for neuron in number.tolist():
         random = np.random.default_rng([seed, NULL_SETS, neuron])
         sets += [uniform_set(len(baseline), size, random), document_set(codes, size, effect, random)]
-    return Sequences.from_lists(baseline[own] for own in sets)
+    return Sequences.from_lists(baseline[indices] for indices in sets)
 
 
 def uniform_set(sentences: int, size: int, random: np.random.Generator) -> Int64s:

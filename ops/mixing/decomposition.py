@@ -47,8 +47,8 @@ def attend(
         The context and its own part, each `[sentences, tokens, heads, head width]`.
     """
     alpha = attention_weights(query, key, attention_mask, scaling)
-    own = alpha.diagonal(dim1=-2, dim2=-1).unsqueeze(-1) * value
-    return (alpha @ value).transpose(1, 2).contiguous(), own.transpose(1, 2)
+    own_part = alpha.diagonal(dim1=-2, dim2=-1).unsqueeze(-1) * value
+    return (alpha @ value).transpose(1, 2).contiguous(), own_part.transpose(1, 2)
 
 
 @dataclass(frozen=True)

@@ -58,12 +58,12 @@ class SequenceReader:
 
     def masked(self, batches: Batches) -> Batches:
         """Yield batches in which some of the tokens are replaced by the mask token."""
-        own = self.tokenizer
-        special = (own.cls_id, own.sep_id, own.mask_id, own.pad_id)
-        spared = frozenset(i for i in special if i is not None) - {own.unknown_id}
+        tokenizer = self.tokenizer
+        special = (tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id, tokenizer.pad_id)
+        spared = frozenset(i for i in special if i is not None) - {tokenizer.unknown_id}
         for first, batch in batches:
-            if self.mask_rate and own.mask_id is not None:
-                rate, mask, seed = self.mask_rate, own.mask_id, self.seed
+            if self.mask_rate and tokenizer.mask_id is not None:
+                rate, mask, seed = self.mask_rate, tokenizer.mask_id, self.seed
                 batch = [
                     mask_tokens(tokens, rate, mask, spared, seed, sent_id, self.pack > 0)
                     for tokens, sent_id in zip(batch, first.tolist(), strict=True)

@@ -43,9 +43,9 @@ def mixing_tables(totals: Totals, layers: int, names: tuple[str, ...]) -> dict[s
         rows: list[dict[str, Any]] = []
         for group, n, mean, std in _groups(totals, kind):
             for layer, name in product(range(layers), wanted):
-                place = layer * len(names) + names.index(name)
+                index = layer * len(names) + names.index(name)
                 key = dict(zip(keys, (layer + 1, name, group), strict=True))
-                rows.append({**key, "n": n, "mean": mean[place], "std": std[place]})
+                rows.append({**key, "n": n, "mean": mean[index], "std": std[index]})
         tables[table] = schema.table(table, rows)
     return tables
 
@@ -70,13 +70,13 @@ def token_rows(result: MixingResult, layers: int, strings: list[str]) -> Iterato
     names, sent_ids = pa.array(strings), np.array(sorted(result.kept), np.int64)
     lengths = np.array([len(result.kept[i][0]) for i in sent_ids.tolist()], np.int64)
     cuts = np.flatnonzero(np.diff(np.cumsum(lengths) * layers // schema.group_rows(TOKENS))) + 1
-    for own in np.split(np.arange(len(sent_ids)), cuts) if len(sent_ids) else ():
-        kept = [result.kept[i] for i in sent_ids[own].tolist()]
+    for block in np.split(np.arange(len(sent_ids)), cuts) if len(sent_ids) else ():
+        kept = [result.kept[i] for i in sent_ids[block].tolist()]
         ids, ratios = (np.concatenate(part) for part in zip(*kept, strict=True))
-        position = np.concatenate([np.arange(length) for length in lengths[own]])
+        position = np.concatenate([np.arange(length) for length in lengths[block]])
         stages = dict(zip(LAYER_STAGES, ratios.reshape(len(ids) * layers, -1).T, strict=False))
         columns = {
-            "sent_id": np.repeat(sent_ids[own], lengths[own] * layers),
+            "sent_id": np.repeat(sent_ids[block], lengths[block] * layers),
             "position": np.repeat(position, layers),
             "token": names.take(pa.array(np.repeat(ids, layers))),
             "layer": np.tile(np.arange(1, layers + 1), len(ids)),

@@ -66,10 +66,10 @@ def _search(
     child_of = np.full(label.max() + 1, -1, np.int32)
     last = np.full(label.size, -1, np.int32)
     size = np.zeros(label.size, np.int64)
-    hit_node, hit_place = np.empty(n_codes, np.int32), np.empty(n_codes, np.int32)
+    hit_node, hit_position = np.empty(n_codes, np.int32), np.empty(n_codes, np.int32)
     # The matches of nodes still to be visited. A level never has more matches than there are codes, but the total
     # number is not known in advance.
-    places = np.empty(2 * n_codes + 1, np.int32)
+    positions = np.empty(2 * n_codes + 1, np.int32)
     pair_node, pair_sentence, pairs = np.empty(1024, np.int32), np.empty(1024, np.int32), 0
     pending = [(0, 0, n_sentences)]
     while pending:
@@ -84,13 +84,13 @@ def _search(
             if node == 0:
                 sentence, start, stop = entry, offsets[entry], offsets[entry + 1]
             else:
-                place = places[entry]
-                sentence = sentence_of[place]
-                start, stop = max(np.int64(place) + 1, reached), offsets[sentence + 1]
+                position = positions[entry]
+                sentence = sentence_of[position]
+                start, stop = max(np.int64(position) + 1, reached), offsets[sentence + 1]
                 if max_gap >= 0:
-                    stop = min(stop, np.int64(place) + 2 + max_gap)
-            for place in range(start, stop):
-                code = codes[place]
+                    stop = min(stop, np.int64(position) + 2 + max_gap)
+            for position in range(start, stop):
+                code = codes[position]
                 child = child_of[code] if code >= 0 else -1
                 if child < 0:
                     continue
@@ -103,14 +103,14 @@ def _search(
                 elif max_gap < 0:
                     continue
                 if first_child[child + 1] > first_child[child]:
-                    hit_node[hits], hit_place[hits] = child, place
+                    hit_node[hits], hit_position[hits] = child, position
                     size[child] += 1
                     hits += 1
             # Windows of one sentence overlap. A part that an earlier window has covered is not visited again.
             reached = max(reached, stop)
         top = end if node else 0
-        if top + hits > places.size:
-            places = longer(places, top + hits)
+        if top + hits > positions.size:
+            positions = longer(positions, top + hits)
         for child in range(first_child[node], first_child[node + 1]):
             child_of[label[child]] = -1
             if size[child]:
@@ -118,7 +118,7 @@ def _search(
                 top += size[child]
                 size[child] = pending[-1][1]
         for hit in range(hits):
-            places[size[hit_node[hit]]] = hit_place[hit]
+            positions[size[hit_node[hit]]] = hit_position[hit]
             size[hit_node[hit]] += 1
         for child in range(first_child[node], first_child[node + 1]):
             size[child] = 0

@@ -78,8 +78,8 @@ def _relabelled(
         size += offsets[member + 1] - offsets[member]
     seen, n_seen = np.empty(size, np.int32), 0
     for sentence in range(members.size):
-        for place in range(offsets[members[sentence]], offsets[members[sentence] + 1]):
-            item = items[place]
+        for position in range(offsets[members[sentence]], offsets[members[sentence] + 1]):
+            item = items[position]
             if code_of[item] != sentence + 1:
                 if code_of[item] == 0:
                     seen[n_seen] = item
@@ -97,17 +97,17 @@ def _relabelled(
         support[seen[index]] = 0
     for code in range(frequent):
         code_of[alphabet[code]] = code
-    codes, own, kept = np.empty(size, np.int32), np.zeros(members.size + 1, np.int64), 0
+    codes, code_offsets, kept = np.empty(size, np.int32), np.zeros(members.size + 1, np.int64), 0
     for sentence in range(members.size):
-        for place in range(offsets[members[sentence]], offsets[members[sentence] + 1]):
-            code = code_of[items[place]]
+        for position in range(offsets[members[sentence]], offsets[members[sentence] + 1]):
+            code = code_of[items[position]]
             if code >= 0 or max_gap >= 0:
                 codes[kept] = code
                 kept += 1
-        own[sentence + 1] = kept
+        code_offsets[sentence + 1] = kept
     for index in range(n_seen):
         code_of[seen[index]] = 0
-    return codes[:kept], own, alphabet
+    return codes[:kept], code_offsets, alphabet
 
 
 @compiled
@@ -125,8 +125,8 @@ def _mine(
     counts = np.zeros((n_items, COLUMNS), np.int64)
     size, next_free = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     touched, hit = np.empty(n_items + 1, np.int32), np.empty(n_codes + 1, np.int32)
-    places = np.empty(2 * n_codes + 1, np.int32)
-    grown, found, stamp, document_stamp = np.empty((1024, GROWN), np.int64), 0, 0, 0
+    positions = np.empty(2 * n_codes + 1, np.int32)
+    grown, n_grown, stamp, document_stamp = np.empty((1024, GROWN), np.int64), 0, 0, 0
     pending = [(-1, 1, 0, n_sentences)]
     while pending:
         pattern, length, begin, end = pending.pop()
@@ -136,7 +136,7 @@ def _mine(
             if pattern < 0:
                 sentence, start = entry, offsets[entry]
             else:
-                start = np.int64(places[entry]) + 1
+                start = np.int64(positions[entry]) + 1
                 sentence = int(sentence_of[start - 1])
             stop = offsets[sentence + 1]
             if sentence != current:
@@ -151,8 +151,8 @@ def _mine(
                 stop = stop if max_gap < 0 else min(stop, start + 1 + max_gap)
                 start = max(start, reached)
                 reached = stop
-            for place in range(start, stop):
-                code = codes[place]
+            for position in range(start, stop):
+                code = codes[position]
                 if code >= 0:
                     if counts[code, SEEN] != stamp:
                         counts[code, SEEN] = stamp
@@ -163,23 +163,23 @@ def _mine(
                     elif max_gap < 0:
                         continue  # the first position of the item is enough
                     if not deepest:
-                        hit[hits] = place
+                        hit[hits] = position
                         size[code] += 1
                         hits += 1
         top = end if pattern >= 0 else 0
-        if top + hits > places.size:
-            places = longer(places, top + hits)
-        if found + n_touched > len(grown):
-            grown = longer(grown, found + n_touched)
+        if top + hits > positions.size:
+            positions = longer(positions, top + hits)
+        if n_grown + n_touched > len(grown):
+            grown = longer(grown, n_grown + n_touched)
         for code in np.sort(touched[:n_touched]):
             if is_frequent(counts, code, least):
-                grown[found, 0], grown[found, 1] = pattern, code
-                grown[found, 2:] = counts[code, :KEPT]
+                grown[n_grown, 0], grown[n_grown, 1] = pattern, code
+                grown[n_grown, 2:] = counts[code, :KEPT]
                 if not deepest:
                     next_free[code] = top
                     top += size[code]
-                    pending.append((found, length + 1, next_free[code], top))
-                found += 1
+                    pending.append((n_grown, length + 1, next_free[code], top))
+                n_grown += 1
             else:
                 next_free[code] = -1
             counts[code, :KEPT] = 0
@@ -187,6 +187,6 @@ def _mine(
         for index in range(hits):
             code = codes[hit[index]]
             if next_free[code] >= 0:
-                places[next_free[code]] = hit[index]
+                positions[next_free[code]] = hit[index]
                 next_free[code] += 1
-    return grown[:found].copy()
+    return grown[:n_grown].copy()

@@ -80,15 +80,15 @@ def _mine(
     stamps = np.zeros(longest * max_nodes, np.int64)
     # No pattern has more matches to visit than this, so no array needs to grow inside the loops.
     most = tree_of.size * max_nodes
-    hit, hit_code, places = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
-    grown, found, stamp, document_stamp = np.empty((1024, GROWN), np.int64), 0, 0, 0
+    hit, hit_code, positions = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
+    grown, n_grown, stamp, document_stamp = np.empty((1024, GROWN), np.int64), 0, 0, 0
     pending = [(-1, 0, 0, 0, tree_of.size)]
     while pending:
         pattern, nodes, depth, begin, end = pending.pop()
         deepest = nodes + 1 == max_nodes
         n_touched, hits, tree_begin, tree_end, document, mark, trees = 0, 0, 0, 0, -1, 0, 0
         for entry in range(begin, end):
-            node = np.int64(entry if pattern < 0 else places[entry])
+            node = np.int64(entry if pattern < 0 else positions[entry])
             if node >= tree_end:
                 tree = tree_of[node]
                 tree_begin, tree_end = offsets[tree], offsets[tree + 1]
@@ -117,20 +117,20 @@ def _mine(
                         child = np.int64(links[child, 3]) if pattern >= 0 else np.int64(-1)
                 child, node = np.int64(links[node, 3]), np.int64(links[node, 1])
         free = end if pattern >= 0 else 0
-        if free + hits > places.size:
-            places = longer(places, free + hits)
-        if found + n_touched > len(grown):
-            grown = longer(grown, found + n_touched)
+        if free + hits > positions.size:
+            positions = longer(positions, free + hits)
+        if n_grown + n_touched > len(grown):
+            grown = longer(grown, n_grown + n_touched)
         for code in np.sort(touched[:n_touched]):
             if is_frequent(counts, code, least):
-                grown[found, 0], grown[found, 1] = pattern, code
-                grown[found, 2:] = counts[code, :KEPT]
+                grown[n_grown, 0], grown[n_grown, 1] = pattern, code
+                grown[n_grown, 2:] = counts[code, :KEPT]
                 if not deepest:
                     below = 0 if pattern < 0 else depth + 1 - code // n_labels
-                    pending.append((found, nodes + 1, below, free, free + count[code]))
+                    pending.append((n_grown, nodes + 1, below, free, free + count[code]))
                     next_free[code] = free
                     free += count[code]
-                found += 1
+                n_grown += 1
             else:
                 next_free[code] = -1
             counts[code, :KEPT] = 0
@@ -138,6 +138,6 @@ def _mine(
         for index in range(hits):
             code = hit_code[index]
             if next_free[code] >= 0:
-                places[next_free[code]] = hit[index]
+                positions[next_free[code]] = hit[index]
                 next_free[code] += 1
-    return grown[:found].copy()
+    return grown[:n_grown].copy()

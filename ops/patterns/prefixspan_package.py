@@ -35,13 +35,13 @@ def mine_sets(
     patterns, counts, offsets = [], [], [0]
     for rows, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
         members = sequences.take(rows)
-        found = [pattern for pattern, _ in mine(members, min(least), max_length)]
-        where = count_sequences.occurrences(members, Sequences.from_lists(found))
+        frequent = [pattern for pattern, _ in mine(members, min(least), max_length)]
+        where = count_sequences.occurrences(members, Sequences.from_lists(frequent))
         codes = np.unique(documents[rows], return_inverse=True)[1]
-        in_document, own = np.bincount(codes), np.asarray(marks[rows], np.int64)
-        for pattern, (first, stop) in zip(found, pairwise(where.offsets), strict=True):
+        in_document, bits = np.bincount(codes), np.asarray(marks[rows], np.int64)
+        for pattern, (first, stop) in zip(frequent, pairwise(where.offsets), strict=True):
             sentences = where.sentences[first:stop]
-            marked, half = own[sentences] & MARK, own[sentences] >> 1
+            marked, half = bits[sentences] & MARK, bits[sentences] >> 1
             if len(sentences) < least[0] and half.sum() < least[1] and (1 - half).sum() < least[2]:
                 continue
             each, with_it = np.unique(codes[sentences], return_counts=True)

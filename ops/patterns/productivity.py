@@ -40,9 +40,9 @@ def productive_subtrees(subtrees: Subtrees, lift: Float64s, productivity: float,
 def _productive(
     patterns: Sequences, shorter: Sequences, owner: Int64s, lift: Float64s, productivity: float, sets: Sequences
 ) -> Bools:
-    place = SequenceTrie.build(patterns).find(shorter)
-    offsets = np.searchsorted(owner[place >= 0], np.arange(len(patterns) + 1))
-    others = Sequences(place[place >= 0].astype(np.int32), offsets).take(sets.items)
+    index = SequenceTrie.build(patterns).find(shorter)
+    offsets = np.searchsorted(owner[index >= 0], np.arange(len(patterns) + 1))
+    others = Sequences(index[index >= 0].astype(np.int32), offsets).take(sets.items)
     # Sets and patterns as one number, of which each entry compares its own with those of its shorter patterns.
     first = np.repeat(np.arange(len(sets)) * len(patterns), sets.lengths)
     order = np.argsort(first + sets.items)

@@ -25,9 +25,9 @@ def linear(tokens: int) -> torch.Tensor:
     >>> linear(3).tolist()[2]
     [0.09999999999999998, 0.55, 1.0]
     """
-    place = torch.arange(tokens, dtype=torch.float64)
-    ago = place[:, None] - place
-    return torch.where(ago >= 0, 1 - (1 - LEAST) * ago / place.clamp_min(1)[:, None], 0.0)
+    position = torch.arange(tokens, dtype=torch.float64)
+    ago = position[:, None] - position
+    return torch.where(ago >= 0, 1 - (1 - LEAST) * ago / position.clamp_min(1)[:, None], 0.0)
 
 
 def causal(tokens: int, heads: int, dtype: torch.dtype) -> torch.Tensor:
@@ -60,9 +60,9 @@ def log_linear(tokens: int, heads: int, dtype: torch.dtype) -> torch.Tensor:
 
 def alibi(tokens: int, heads: int, dtype: torch.dtype) -> torch.Tensor:
     """Return the ALiBi penalty: minus each head's slope times the distance (Press, Smith and Lewis 2022)."""
-    place = torch.arange(tokens, dtype=torch.float64)
+    position = torch.arange(tokens, dtype=torch.float64)
     slopes = torch.tensor(alibi_slopes(heads), dtype=torch.float64)
-    return _hiding_later(-slopes[:, None, None] * (place[:, None] - place), dtype)
+    return _hiding_later(-slopes[:, None, None] * (position[:, None] - position), dtype)
 
 
 def alibi_slopes(heads: int) -> list[float]:

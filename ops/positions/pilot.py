@@ -61,15 +61,15 @@ def mean_states(reader: VariantReader, variants: tuple[str, ...], batches: Batch
             stacked = torch.stack(states.layers)
             good = states.measured.clone()
             good[texts.owner[~torch.isfinite(stacked).all(2).all(0)]] = False
-            there = good[texts.owner]
-            kept = stacked[:, there]
+            of_good = good[texts.owner]
+            kept = stacked[:, of_good]
             total = kept.double().sum(1)
             sums[name] = sums[name] + total if name in sums else total
-            counts[name] += int(there.sum())
+            counts[name] += int(of_good.sum())
             scored[name] += int(good.sum())
             if name == DEFAULT:
-                places = real.nonzero()[:, 1][there].cpu().numpy()
-                drawn.add(sent_ids[texts.owner[there].cpu().numpy()], places, kept)
+                places = real.nonzero()[:, 1][of_good].cpu().numpy()
+                drawn.add(sent_ids[texts.owner[of_good].cpu().numpy()], places, kept)
     means = {name: (sums[name] / max(n, 1)).float().cpu().numpy() for name, n in counts.items()}
     return Pilot(means, drawn.result(), scored, shortest)
 
@@ -102,6 +102,6 @@ def pilot_table(means: Means, panel: Panel, norms: Float32s) -> pa.Table:
 
 def read_pilot(table: pa.Table) -> tuple[Means, Panel, Float32s]:
     """Return the means, the panel and the norms from a table of `pilot_table`."""
-    own = read_arrays(table)
-    means = {name.removeprefix(_MEAN): states for name, states in own.items() if name.startswith(_MEAN)}
-    return means, Panel(own["sent_ids"], own["states"]), own["norms"]
+    arrays = read_arrays(table)
+    means = {name.removeprefix(_MEAN): states for name, states in arrays.items() if name.startswith(_MEAN)}
+    return means, Panel(arrays["sent_ids"], arrays["states"]), arrays["norms"]

@@ -62,11 +62,11 @@ def find_table(model: nn.Module, facts: ModelFacts) -> PositionTable:
         InputError: the architecture is not known, or the model has no such table.
     """
     check_positions(facts)
-    kind, found = getattr(model.config, "position_embedding_type", None) or "absolute", position_embeddings(model)
-    if kind != "absolute" or found is None:
+    kind, embeddings = getattr(model.config, "position_embedding_type", None) or "absolute", position_embeddings(model)
+    if kind != "absolute" or embeddings is None:
         raise InputError(
             f"--model {facts.name}: its positions are {kind if kind != 'absolute' else 'no table of embeddings'}; "
             "give a model with learned, absolute position embeddings"
         )
-    table, first = found
+    table, first = embeddings
     return PositionTable(table, model.get_submodule(TABLES[facts.model_type]), first)

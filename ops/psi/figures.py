@@ -46,9 +46,9 @@ def static_figures(store: Store, model: nn.Module, facts: ModelFacts) -> dict[st
         "top_cluster_types": types_figure(types[:, :, :TOP_CLUSTERS]),
     }
     vocabulary = read_table(store, "psi/vocabulary", columns=["token", "type"])
-    words, found = word_embeddings(model, facts).numpy(), position_embeddings(model)
-    if found is not None:
-        table, start = found
+    words, embeddings = word_embeddings(model, facts).numpy(), position_embeddings(model)
+    if embeddings is not None:
+        table, start = embeddings
         positions = table.weight.detach()[start:]
         order, names, causal = positions.numpy(), vocabulary["token"].to_pylist(), is_decoder(facts)
         first = {f"{t} with position 0": cosine(words[names.index(t)], order[0]) for t in _FIRST_TOKENS if t in names}

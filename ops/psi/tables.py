@@ -72,7 +72,7 @@ def cluster_rows(layer: int, values: Floats, random: Floats, vocabulary: pa.Tabl
         clusters = cluster_psi(values[:, :, head].astype(np.float64), labels, random[:, head].astype(np.float64))
         columns = _layer_and_head(layer, head, len(first)) | same | {"n": clusters.n, "rank": clusters.rank}
         for name, matrix in (("psi", clusters.mean), ("z", clusters.z), ("relative", clusters.relative)):
-            columns |= {value.replace("psi", name): own for value, own in zip(VALUES, matrix.T, strict=True)}
+            columns |= {value.replace("psi", name): column for value, column in zip(VALUES, matrix.T, strict=True)}
         yield schema.table("psi/clusters", columns)
 
 

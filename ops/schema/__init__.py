@@ -32,11 +32,11 @@ def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:
         keys: the metadata keys of the run's sources, which become the fields of `meta`. Without keys, it is omitted.
     """
     arrow = TABLES[table].arrow
-    place = arrow.get_field_index("meta")
-    if place < 0:
+    index = arrow.get_field_index("meta")
+    if index < 0:
         return arrow
     fields = [pa.field(key, pa.string()) for key in sorted(keys)]
-    return arrow.set(place, pa.field("meta", pa.struct(fields), False)) if fields else arrow.remove(place)
+    return arrow.set(index, pa.field("meta", pa.struct(fields), False)) if fields else arrow.remove(index)
 
 
 def concatenate(table: str | pa.Schema, tables: Iterable[pa.Table]) -> pa.Table:
@@ -48,9 +48,9 @@ def concatenate(table: str | pa.Schema, tables: Iterable[pa.Table]) -> pa.Table:
     >>> concatenate("unscored", []).column_names
     ['sent_id', 'reason']
     """
-    found = list(tables)
-    if found:
-        return pa.concat_tables(found)
+    parts = list(tables)
+    if parts:
+        return pa.concat_tables(parts)
     return (schema(table) if isinstance(table, str) else table).empty_table()
 
 
@@ -82,9 +82,9 @@ def _as_column(values: Any, field: pa.Field) -> pa.Array | pa.ChunkedArray:
     return column
 
 
-def meta_keys(found: pa.Schema) -> list[str]:
+def meta_keys(arrow: pa.Schema) -> list[str]:
     """Return the fields of the column `meta`, or an empty list if there is no such column."""
-    return [field.name for field in found.field("meta").type] if "meta" in found.names else []
+    return [field.name for field in arrow.field("meta").type] if "meta" in arrow.names else []
 
 
 def row_bytes(table: str) -> float:
@@ -126,14 +126,14 @@ def activations_schema(widths: Mapping[int, int], sparse: bool = False) -> pa.Sc
 
 def layer_widths(activations: pa.Schema) -> dict[int, int]:
     """Return the number of units of each layer, read from the schema of `activations/`."""
-    found = {}
+    widths = {}
     for field in activations:
         layer = field.name.removeprefix("layer_")
         if layer.isdecimal():
-            found[int(layer)] = field.type.list_size
+            widths[int(layer)] = field.type.list_size
         elif layer.endswith(_UNITS):
-            found[int(layer.removesuffix(_UNITS))] = int(field.metadata[_WIDTH])
-    return found
+            widths[int(layer.removesuffix(_UNITS))] = int(field.metadata[_WIDTH])
+    return widths
 
 
 def layer_columns(layer: int, names: Iterable[str]) -> list[str]:

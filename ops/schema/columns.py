@@ -80,34 +80,34 @@ def tables(text: str) -> dict[str, TableSpec]:
     Raises:
         ValueError: a line is not of this form.
 
-    >>> found = tables('''
+    >>> means = tables('''
     ... table means by layer, unit in groups of 512: a neuron
     ...     layer int16: layer, counted from 1
     ...     unit int32: unit within the layer
     ...     mean float64?: its mean; null without sentences
     ...     words list[string]: words that it prefers
     ... ''')["means"]
-    >>> found.row, found.order, found.rows_per_group
+    >>> means.row, means.order, means.rows_per_group
     ('a neuron', ('layer', 'unit'), 512)
-    >>> found.columns[2]
+    >>> means.columns[2]
     Column(name='mean', type=DataType(double), meaning='its mean; null without sentences', nullable=True)
     """
-    found = {}
+    specs = {}
     for block in text.split("\ntable ")[1:]:
         head, *lines = filter(None, (" ".join(line.split()) for line in block.splitlines()))
         table = _matched(_TABLE, head)
         columns = tuple(_column(_matched(_COLUMN, line)) for line in lines)
         order = tuple(table["order"].split(", ")) if table["order"] else ()
         rows = int(table["rows"] or TableSpec.rows_per_group)
-        found[table["name"]] = TableSpec(table["row"], columns, order, rows)
-    return found
+        specs[table["name"]] = TableSpec(table["row"], columns, order, rows)
+    return specs
 
 
 def _matched(pattern: re.Pattern[str], line: str) -> re.Match[str]:
-    found = pattern.fullmatch(line)
-    if found is None:
+    match = pattern.fullmatch(line)
+    if match is None:
         raise ValueError(f"{line!r}: is not the line of a table or column")
-    return found
+    return match
 
 
 def _column(line: re.Match[str]) -> Column:

@@ -53,9 +53,9 @@ def sentence_table(
         wins: number of neurons and poles of which each sentence is a winner, `[sentences]`.
         seed: the seed that divides the documents into folds.
     """
-    found = schema("sentences", meta_keys(corpus.schema))
+    fields = schema("sentences", meta_keys(corpus.schema))
     documents = document_codes(corpus["dataset"], corpus["doc_id"])
-    columns = {name: corpus[name] for name in found.names if name in corpus.column_names}
+    columns = {name: corpus[name] for name in fields.names if name in corpus.column_names}
     columns |= {
         "words": pa.array([a.words for a in annotations], pa.list_(pa.string())),
         "tags": pa.array([a.tags for a in annotations], pa.list_(pa.string())),
@@ -65,7 +65,7 @@ def sentence_table(
         "fold": pa.array(folds(documents.to_numpy(), seed)),
         "wins": pa.array(wins, pa.int32()),
     }
-    return pa.table({name: columns[name] for name in found.names}).cast(found)
+    return pa.table({name: columns[name] for name in fields.names}).cast(fields)
 
 
 def coded(sentences: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -97,9 +97,9 @@ def coded(sentences: pa.Table) -> tuple[pa.Table, pa.Table]:
     keys = sorted(meta_keys(sentences.schema))
     for key in keys:
         columns[f"{_META}{key}"], names[f"{_META}{key}"] = _encoded(sentences["meta"].combine_chunks().field(key))
-    found = [(kind, names[kind]) for kind in name_kinds(keys)]
-    kinds = [kind for kind, own in found for _ in range(len(own))]
-    every = pa.concat_arrays([pa.array([], pa.string()), *(own for _, own in found)])
+    ordered = [(kind, names[kind]) for kind in name_kinds(keys)]
+    kinds = [kind for kind, array in ordered for _ in range(len(array))]
+    every = pa.concat_arrays([pa.array([], pa.string()), *(array for _, array in ordered)])
     return pa.table(columns), pa.table([pa.array(kinds, pa.string()), every], schema=NAMES_SCHEMA)
 
 
@@ -124,9 +124,9 @@ def _encoded(values: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return the index of each value among the sorted distinct values (null for null), and the distinct values."""
     encoded = values.dictionary_encode()
     order = pc.array_sort_indices(encoded.dictionary)
-    place = np.empty(len(order), np.int32)
-    place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
-    return pa.array(place).take(encoded.indices), encoded.dictionary.take(order)
+    rank = np.empty(len(order), np.int32)
+    rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    return pa.array(rank).take(encoded.indices), encoded.dictionary.take(order)
 
 
 def _offsets(lists: pa.ListArray) -> pa.Array:

@@ -45,10 +45,10 @@ def mark_sentences(
         marks |= SELECTED | IN_BASELINE
         marks[unscored] = kept
     else:
-        place = draw(scored, baseline_size, seed, BASELINE)
+        sample = draw(scored, baseline_size, seed, BASELINE)
         # Convert each index among the scored sentences to an id: add the number of unscored sentences before it.
-        place += np.searchsorted(unscored - np.arange(len(unscored)), place, side="right")
-        marks[place] |= SELECTED | IN_BASELINE
+        sample += np.searchsorted(unscored - np.arange(len(unscored)), sample, side="right")
+        marks[sample] |= SELECTED | IN_BASELINE
     if whole:
         marks |= SELECTED
     return marks, wins

@@ -141,8 +141,8 @@ def build_copy(store: Store, codes: str, folder: Path) -> None:
         kinds: list[str] = file.schema_arrow.names
         _copy_names(store, vocabulary, kinds, folder)
         tables = side_by_side(partial(_read, store), files, SHARDS)
-        for table, place in zip(tables, _places(file), strict=True):
-            _add(table, {kind: _flat(place[kind]) for kind in kinds}, folder)
+        for table, row in zip(tables, _places(file), strict=True):
+            _add(table, {kind: _flat(row[kind]) for kind in kinds}, folder)
     documents = _number_documents(folder)
     _describe_words(folder, kinds.index("word"))
     (folder / FACTS).write_text(json.dumps({"kinds": kinds, "documents": documents}), encoding="utf-8")

@@ -43,13 +43,13 @@ def places(parts: Iterable[pa.Table], names: dict[str, pa.Array]) -> Iterator[pa
         parts: as in `vocabulary`.
         names: the result of `vocabulary`.
     """
-    own: list[pa.Table] = []
+    waiting: list[pa.Table] = []
     for part in parts:
-        own.append(part)
-        if sum(table.num_rows for table in own) > TOGETHER:
-            yield from _places(own, names)
-            own.clear()
-    yield from _places(own, names)
+        waiting.append(part)
+        if sum(table.num_rows for table in waiting) > TOGETHER:
+            yield from _places(waiting, names)
+            waiting.clear()
+    yield from _places(waiting, names)
 
 
 def write_vocabulary(names: dict[str, pa.Array], path: str | Path, footer: dict[bytes, bytes]) -> None:
@@ -71,18 +71,18 @@ def write_places(
             writer.write_table(row.cast(layout))
 
 
-def _distinct(own: list[pa.Array]) -> pa.Array:
-    return pa.concat_arrays(own).unique()
+def _distinct(arrays: list[pa.Array]) -> pa.Array:
+    return pa.concat_arrays(arrays).unique()
 
 
 def _places(parts: list[pa.Table], names: dict[str, pa.Array]) -> Iterator[pa.Table]:
     if not parts:
         return
-    found = {}
+    lists = {}
     for kind, every in names.items():
         own = [names_of(part, kind) for part in parts]
-        place = pc.index_in(pa.concat_arrays(own).cast(pa.large_string()), every)
+        index = pc.index_in(pa.concat_arrays(own).cast(pa.large_string()), every)
         ends = pc.cumulative_sum(pa.array([0, *map(len, own)], pa.int32()))
-        found[kind] = pa.ListArray.from_arrays(ends, place)
-    rows = pa.table(found)
+        lists[kind] = pa.ListArray.from_arrays(ends, index)
+    rows = pa.table(lists)
     yield from (rows.slice(i, 1) for i in range(len(parts)))

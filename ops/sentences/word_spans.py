@@ -39,7 +39,7 @@ def words_of_tokens(tokens: Sequence[Span | None], words: Sequence[Span | None])
     >>> words_of_tokens([None, (0, 2), (2, 6), (6, 7)], [(0, 3), (3, 6)]).tolist()
     [-1, 0, 1, -1]
     """
-    found = np.full(len(tokens), -1, np.int32)
+    word_of = np.full(len(tokens), -1, np.int32)
     placed = [(i, *span) for i, span in enumerate(words) if span is not None]
     first = 0
     for token, span in enumerate(tokens):
@@ -55,6 +55,6 @@ def words_of_tokens(tokens: Sequence[Span | None], words: Sequence[Span | None])
             word, start, end = placed[at]
             shared = min(end, span[1]) - max(start, span[0])
             if shared > most:
-                most, found[token] = shared, word
+                most, word_of[token] = shared, word
             at += 1
-    return found
+    return word_of

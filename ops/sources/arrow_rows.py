@@ -109,7 +109,7 @@ def scalars(column: pa.Array) -> list[str | None]:
     if types.is_float32(kind) or types.is_float16(kind):
         numbers: Any = column.to_numpy(zero_copy_only=False)
         valid = column.is_valid().to_pylist()
-        return [str(number) if there else None for number, there in zip(numbers, valid, strict=True)]
+        return [str(number) if known else None for number, known in zip(numbers, valid, strict=True)]
     if types.is_decimal(kind) or types.is_duration(kind) or types.is_interval(kind):
         return [None if value is None else str(value) for value in column.to_pylist()]
     if types.is_temporal(kind):
@@ -138,19 +138,19 @@ def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -
         first: the index of the batch's first row.
     """
     numbers = range(first, first + batch.num_rows)
-    values = {field.name: batch.column(place) for place, field in enumerate(batch.schema)}
+    values = {field.name: batch.column(index) for index, field in enumerate(batch.schema)}
     column = values.pop(text_or_chat(values, text_column))
     text: list[Any] = column.to_pylist() if is_chat(column.type) else texts(column)
-    own: list[str | None] = [None] * batch.num_rows
+    doc_ids: list[str | None] = [None] * batch.num_rows
     if "doc_id" in values:
         column = values.pop("doc_id")
-        own = texts(column) if is_bytes(column.type) else scalars(column)
+        doc_ids = texts(column) if is_bytes(column.type) else scalars(column)
     meta: list[dict[str, str]] = [{} for _ in numbers]
     for key, column in values.items():
         for record, value in zip(meta, scalars(column), strict=True):
             if value is not None:
                 record[printable(key)] = value
-    ids = [f"{name}:{number}" if given is None else given for given, number in zip(own, numbers, strict=True)]
+    ids = [f"{name}:{number}" if given is None else given for given, number in zip(doc_ids, numbers, strict=True)]
     return [row for value in zip(text, ids, meta, strict=True) for row in text_rows(*value)]
 
 

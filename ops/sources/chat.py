@@ -38,8 +38,8 @@ def text_rows(value: Any, doc_id: str, meta: dict[str, str]) -> list[Row | Broke
         rows += [Broken(excerpt(f"({kind})"), doc_id, "not_text") for kind in others]
         if kept is None and others:
             continue
-        own = {"turn": str(turn), "last": "true" if turn == len(value) else "false"}
-        row = to_row(kept, doc_id, {**meta, "role": role or "", **own})
+        turn_meta = {"turn": str(turn), "last": "true" if turn == len(value) else "false"}
+        row = to_row(kept, doc_id, {**meta, "role": role or "", **turn_meta})
         rows.append(row if role or isinstance(row, Broken) else Broken(excerpt(row.text), row.doc_id, "no_role"))
     return rows
 

@@ -65,8 +65,8 @@ def read_csv(file: SourceFile, delimiter: str = "") -> Rows:
             if not cells:
                 yield Broken("", doc_id, "empty")
             elif len(cells) != len(header):
-                found = f"{len(cells)} cells, the header has {len(header)}"
-                yield file.broken(place, found, doc_id, delimiter.join(cells))
+                damage = f"{len(cells)} cells, the header has {len(header)}"
+                yield file.broken(place, damage, doc_id, delimiter.join(cells))
             else:
                 values = {column: cell for column, cell in zip(header, cells, strict=True) if cell}
                 text = values.pop(file.text_column, None)
@@ -104,7 +104,7 @@ def _header(path: str, records: Iterator[list[str]], text_column: str, delimiter
     wrong = [printable(cell) for cell in cells if not is_valid(cell)]
     if wrong:
         raise InputError(f"{path}: the column {wrong[0]!r} is not UTF-8 in the header; write the file as UTF-8")
-    header = [cell or f"unnamed_{place}" for place, cell in enumerate(cells)]
+    header = [cell or f"unnamed_{index}" for index, cell in enumerate(cells)]
     require_columns(path, header, text_column, delimiter.replace(",", ""))
     return header
 

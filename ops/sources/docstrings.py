@@ -104,8 +104,8 @@ def _modules(piece: str) -> list[tuple[str, Path]]:
     package, _, part = piece.partition(":")
     if package == STANDARD_LIBRARY:
         root = folder = Path(sysconfig.get_paths()["stdlib"])
-    elif (found := find_spec(package)) and found.submodule_search_locations:
-        folder = Path(found.submodule_search_locations[0])
+    elif (spec := find_spec(package)) and spec.submodule_search_locations:
+        folder = Path(spec.submodule_search_locations[0])
         root = folder.parent
     else:
         raise InputError(_MISSING.format(package))

@@ -55,10 +55,10 @@ def parse_hub(spec: str, path: str) -> HubSpec | None:
         return HubSpec(PRESETS[path].hub, PRESETS[path].revision, preset=path)
     if not path.startswith("hf:"):
         return None
-    found = _SPEC.fullmatch(path)
-    if found is None:
+    match = _SPEC.fullmatch(path)
+    if match is None:
         raise InputError(f"--corpus {spec}: is not of the form {FORM}")
-    return HubSpec(*(part or "" for part in found.groups()))
+    return HubSpec(*(part or "" for part in match.groups()))
 
 
 def _patiently(ask: Callable[[], Answer]) -> Answer:
@@ -143,13 +143,13 @@ def open_splits(spec: HubSpec, commit: str) -> dict[str, IterableDataset]:
         options = {"data_files": preset.files} | ({"batch_size": preset.batch_rows} if preset.batch_rows else {})
     try:
         with _opened_by_patiently():
-            found = _patiently(lambda: datasets.load_dataset(spec.hub, revision=commit, streaming=True, **options))
+            splits = _patiently(lambda: datasets.load_dataset(spec.hub, revision=commit, streaming=True, **options))
     except Exception as error:
         raise InputError(f"--corpus {spec.shown}: cannot be loaded ({one_line(error)}); {_HELP}") from error
-    if spec.split and spec.split not in found:
-        names = ", ".join(map(str, found))
+    if spec.split and spec.split not in splits:
+        names = ", ".join(map(str, splits))
         raise InputError(f"--corpus {spec.shown}: has no split {spec.split!r}; it has {names}")
-    return {str(split): stream for split, stream in found.items() if spec.split in ("", split)}
+    return {str(split): stream for split, stream in splits.items() if spec.split in ("", split)}
 
 
 def column_types(spec: HubSpec, stream: IterableDataset) -> dict[str, pa.DataType]:

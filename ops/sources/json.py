@@ -74,9 +74,9 @@ def read_json(file: SourceFile) -> Rows:
             yield from records.rows(record, file.doc_id(number), f"record {number}", "")
             number += 1
     except (BrokenStream, ValueError, RecursionError) as error:
-        found = str(error) if isinstance(error, BrokenStream) else f"not valid JSON ({one_line(error)})"
+        damage = str(error) if isinstance(error, BrokenStream) else f"not valid JSON ({one_line(error)})"
         rest = values.text[values.at : values.at + EXCERPT].strip()
-        yield file.broken(f"after record {number}", found, file.doc_id(number), rest)
+        yield file.broken(f"after record {number}", damage, file.doc_id(number), rest)
     records.finish()
 
 
@@ -107,9 +107,9 @@ class _Records:
             elif self.objects == _OBJECTS_WITHOUT_TEXT:
                 self.finish()
         value = record.pop(text_column, None)
-        own = scalar_text(record.pop("doc_id", None))
+        named_id = scalar_text(record.pop("doc_id", None))
         meta = {key: scalar for key, other in record.items() if (scalar := scalar_text(other)) is not None}
-        return text_rows(value, doc_id if own is None else own, meta)
+        return text_rows(value, doc_id if named_id is None else named_id, meta)
 
     def finish(self) -> None:
         """Refuse the file if it has objects and none of those so far has the text column."""

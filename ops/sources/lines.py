@@ -49,8 +49,8 @@ def expansion(path: str) -> float:
         block = raw.read(_SAMPLE)
     stream, length = _decompressed(pa.BufferReader(block), method), 0
     with suppress(*_DAMAGE):
-        while found := stream.read(_STEP):
-            length += len(found)
+        while chunk := stream.read(_STEP):
+            length += len(chunk)
     return length / len(block) if length else 1.0
 
 
@@ -72,13 +72,13 @@ def read_lines(path: str, first: int = 0, stop: int | None = None) -> Iterator[b
         if first:
             raw.seek(first)
         stream = _decompressed(raw, compression(path))
-        place, begins = first, not first
-        while stop is None or place < stop:
+        byte, begins = first, not first
+        while stop is None or byte < stop:
             try:
                 line = stream.readline(ROW_BYTES + 1)
             except _DAMAGE as error:
                 raise BrokenStream(one_line(error)) from error
-            place += len(line)
+            byte += len(line)
             if begins:
                 line, begins = line.removeprefix(BOM), False
             if not line:

@@ -94,9 +94,9 @@ class _Parquet(FileFormat):
         file, _ = _open(path)
         parts, start, first, row, size = [], 0, 0, 0, 0
         with file:
-            read = [place for place in range(len(file.schema)) if _is_read(file.schema.column(place))]
+            read = [index for index in range(len(file.schema)) if _is_read(file.schema.column(index))]
             groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-        sizes = [sum(group.column(place).total_uncompressed_size for place in read) for group in groups]
+        sizes = [sum(group.column(index).total_uncompressed_size for index in read) for group in groups]
         enough = piece_bytes(sum(sizes), fewest)
         for stop, group in enumerate(groups, 1):
             size += sizes[stop - 1]

@@ -35,9 +35,9 @@ def pieces(source: Source) -> list[Piece]:
     Raises:
         InputError: the footer of a Parquet file cannot be read, or the hub cannot be reached.
     """
-    found = format_of(source.kind).split(source)
+    parts = format_of(source.kind).split(source)
     return [
-        Piece(source.dataset, source.kind, file, name, index, part) for index, (file, name, part) in enumerate(found)
+        Piece(source.dataset, source.kind, file, name, index, part) for index, (file, name, part) in enumerate(parts)
     ]
 
 
@@ -48,8 +48,8 @@ def named_apart(datasets: list[str]) -> list[str]:
     ['1:', '', '2:']
     """
     return [
-        f"{datasets[: place + 1].count(name)}:" if datasets.count(name) > 1 else ""
-        for place, name in enumerate(datasets)
+        f"{datasets[: index + 1].count(name)}:" if datasets.count(name) > 1 else ""
+        for index, name in enumerate(datasets)
     ]
 
 
@@ -107,9 +107,9 @@ def missing_column(sources: Iterable[Source], column: str, text_column: str = "t
     Raises:
         InputError: a file's reader raises it.
     """
-    found: dict[str, None] = {}
+    available: dict[str, None] = {}
     for columns in (c for source in sources for c in format_of(source.kind).columns(source, text_column)):
         if columns is None or column in columns:
             return None
-        found |= dict.fromkeys(columns)
-    return list(found)
+        available |= dict.fromkeys(columns)
+    return list(available)

@@ -98,8 +98,8 @@ def require_columns(path: str, columns: Sequence[str], text_column: str, delimit
     if twice:
         raise InputError(f"{path}: the column {twice[0]!r} occurs {columns.count(twice[0])} times; rename all but one")
     if text_column not in columns:
-        found = ", ".join(repr(column) for column in columns[:20]) + (", ..." if len(columns) > 20 else "")
+        names = ", ".join(repr(column) for column in columns[:20]) + (", ..." if len(columns) > 20 else "")
         how = f" (between {delimiter!r}; --delimiter names another)" if delimiter else ""
         raise InputError(
-            f"{path}: no column {text_column!r}; it has {found or 'none'}{how}; name the text column with --text-column"
+            f"{path}: no column {text_column!r}; it has {names or 'none'}{how}; name the text column with --text-column"
         )

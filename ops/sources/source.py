@@ -117,12 +117,12 @@ class SourceFile:
         """Return the `doc_id` of a row without one, or of a block of rows, counted from 0."""
         return f"{self.document}:{number}"
 
-    def broken(self, place: str, found: str, doc_id: str, text: str = "") -> Broken:
+    def broken(self, place: str, damage: str, doc_id: str, text: str = "") -> Broken:
         """Return the record of a row whose structure is broken under `reject`, or raise an error under `fail`.
 
         Args:
             place: the place in the file.
-            found: a description of the damage.
+            damage: a description of the damage.
             doc_id: the row's `doc_id`.
             text: the part of the row's text that could be read.
 
@@ -130,5 +130,5 @@ class SourceFile:
             InputError: under `fail`; the message names the place.
         """
         if self.on_error == "fail":
-            raise InputError(f"{self.path}: {place}: {found}; repair the file, or continue with --on-error reject")
+            raise InputError(f"{self.path}: {place}: {damage}; repair the file, or continue with --on-error reject")
         return Broken(excerpt(text), doc_id, "broken")

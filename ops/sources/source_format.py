@@ -263,16 +263,16 @@ def line_ranges(path: str, range_bytes: int, block_bytes: int = BLOCK) -> list[P
     Raises:
         InputError: the file cannot be opened.
     """
-    cuts, lines, place = [(0, 0)], 0, 0
+    cuts, lines, offset = [(0, 0)], 0, 0
     for block in read_blocks(path, block_bytes):
         counted = 0
-        while end := block.find(b"\n", max(cuts[-1][0] + range_bytes - 1 - place, 0)) + 1:
+        while end := block.find(b"\n", max(cuts[-1][0] + range_bytes - 1 - offset, 0)) + 1:
             lines += block.count(b"\n", counted, end)
-            cuts.append((place + end, lines))
+            cuts.append((offset + end, lines))
             counted = end
         lines += block.count(b"\n", counted)
-        place += len(block)
-    if len(cuts) > 1 and cuts[-1][0] == place:
+        offset += len(block)
+    if len(cuts) > 1 and cuts[-1][0] == offset:
         cuts.pop()
     stops = [*(first for first, _ in cuts[1:]), None]
     return [

@@ -54,9 +54,9 @@ def named_records(kind: type[Record], arrays: Mapping[str, Arrays]) -> dict[str,
 def read_arrays(table: pa.Table) -> dict[str, Arrays]:
     """Return the arrays in a table of `write_arrays`, by name."""
     names, types, shapes = (table[column].to_pylist() for column in _SCHEMA.names[:3])
-    found: dict[str, Arrays] = {}
+    arrays: dict[str, Arrays] = {}
     rows = zip(names, types, shapes, table["data"], strict=True)
     for (name, kind, shape), parts in groupby(rows, lambda row: row[:3]):
-        found[name] = np.concatenate([np.frombuffer(row[3].as_buffer(), np.uint8) for row in parts])
-        found[name] = found[name].view(kind).reshape(shape)
-    return found
+        arrays[name] = np.concatenate([np.frombuffer(row[3].as_buffer(), np.uint8) for row in parts])
+        arrays[name] = arrays[name].view(kind).reshape(shape)
+    return arrays

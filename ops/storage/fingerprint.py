@@ -41,15 +41,15 @@ def differences(
     >>> differences({"topk stage": "9a4b" * 16}, {"topk stage": "77d0" * 16})
     'topk stage (has changed)'
     """
-    said = []
+    descriptions = []
     for key in sorted(k for k in was.keys() | now.keys() if was.get(k) != now.get(k)):
         option = _OPTIONS.get(key, key)
         one, other = (
             _chosen(given or {}, option, values.get(key)) for given, values in ((chosen_was, was), (chosen, now))
         )
         changed = f"{one} has changed".strip() if one == other else f"was {one or _OTHER}, is {other or _OTHER}"
-        said.append(f"{key if key == 'tokenizer' else option} ({changed})")
-    return ", ".join(said)
+        descriptions.append(f"{key if key == 'tokenizer' else option} ({changed})")
+    return ", ".join(descriptions)
 
 
 def _chosen(given: dict[str, Any], option: str, value: Any) -> str:

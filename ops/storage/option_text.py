@@ -15,7 +15,7 @@ _SECRET = re.compile(rf"(?P<user>{_USER})|(?P<name>[?&][\w-]*(?:{_NAMES})[\w-]*=
 
 def refuse_secrets(text: str, what: str) -> None:
     """Refuse an address that contains credentials, which would be stored in run.json, in messages and in logs."""
-    shown = _SECRET.sub(lambda found: "://...@" if found["user"] else f"{found['name']}...", text)
+    shown = _SECRET.sub(lambda match: "://...@" if match["user"] else f"{match['name']}...", text)
     if shown != text:
         raise InputError(
             f"{what} {shown}: credentials in an address would be stored in run.json and in logs; give them through the "

@@ -66,9 +66,9 @@ def read_between(
     Row groups outside the range are not read. `columns` are the columns to read, including `column`; None for all.
     """
     with store.parquet(name) as file:
-        place = file.schema_arrow.get_field_index(column)
+        index = file.schema_arrow.get_field_index(column)
         inside = [
-            i for i in range(file.num_row_groups) if _overlaps(file.metadata.row_group(i).column(place), first, last)
+            i for i in range(file.num_row_groups) if _overlaps(file.metadata.row_group(i).column(index), first, last)
         ]
         table = file.read_row_groups(inside, columns=columns) if inside else file.schema_arrow.empty_table()
     kind = file.schema_arrow.field(column).type
@@ -86,8 +86,8 @@ def read_each_between(
 
 
 def _overlaps(column: Any, first: int, last: int) -> bool:
-    found = column.statistics  # None for a group without rows
-    return found is not None and bool(found.min <= last and found.max >= first)
+    statistics = column.statistics  # None for a group without rows
+    return statistics is not None and bool(statistics.min <= last and statistics.max >= first)
 
 
 def read_each(store: Store, names: Iterable[str], columns: list[str] | None = None) -> Iterator[pa.Table]:
@@ -135,8 +135,8 @@ def take_rows(file: pq.ParquetFile, rows: Int64s, columns: list[str] | None = No
     starts = group_starts(file)
     cuts = np.searchsorted(rows, starts)
     for group in np.flatnonzero(np.diff(cuts)).tolist():
-        own = slice(cuts[group], cuts[group + 1])
-        yield own, file.read_row_group(group, columns=columns).take(pa.array(rows[own] - starts[group]))
+        span = slice(cuts[group], cuts[group + 1])
+        yield span, file.read_row_group(group, columns=columns).take(pa.array(rows[span] - starts[group]))
 
 
 def write_numbers(table: pa.Table, path: str) -> None:

@@ -31,9 +31,9 @@ def side_by_side(
         waiting: deque[Future[Found]] = deque(threads.submit(do, item) for item in islice(left, at_once))
         try:
             while waiting:
-                found = waiting.popleft().result()
+                returned = waiting.popleft().result()
                 waiting.extend(threads.submit(do, item) for item in islice(left, 1))
-                yield found
+                yield returned
         finally:
             for future in waiting:
                 future.cancel()

@@ -102,8 +102,8 @@ class Store:
     def walk(self, folder: str) -> dict[str, int]:
         """Return the bytes of all files below `folder`, including unfinished files, by their paths below the root."""
         below = self.path(folder).removeprefix(self.root.rstrip("/")).strip("/")
-        found = self._list(self.path(folder), recursive=True)
-        return {f"{below}/{name}" if below else name: size for name, size in sorted(found) if size is not None}
+        files = self._list(self.path(folder), recursive=True)
+        return {f"{below}/{name}" if below else name: size for name, size in sorted(files) if size is not None}
 
     def _list(self, folder: str, recursive: bool = False) -> Iterator[tuple[str, int | None]]:
         """Yield the paths below a folder, in no particular order, with the bytes of each file and None for a folder."""
@@ -219,10 +219,10 @@ class Store:
     def dataset(self, table: str) -> ds.Dataset:
         """Return a table as a data set, whose first file was checked as `parquet` checks it."""
         names = self.table_files(table)
-        found = ds.dataset([self.path(name) for name in names], filesystem=self.filesystem, format="parquet")
+        dataset = ds.dataset([self.path(name) for name in names], filesystem=self.filesystem, format="parquet")
         for name in names[:1]:
-            check_layout(self.path(name), name, found.schema)
-        return found
+            check_layout(self.path(name), name, dataset.schema)
+        return dataset
 
     def delete(self, name: str) -> None:
         """Remove a file, or a folder with all its content; do nothing if it does not exist."""
@@ -269,7 +269,7 @@ class Store:
             raise InputError(f"--out {self.uri}: cannot be written ({reason}); {advice}") from error
 
 
-def check_layout(path: str, name: str, found: pa.Schema) -> None:
+def check_layout(path: str, name: str, arrow: pa.Schema) -> None:
     """Check that a file has no column that its table lacks, and its keys if a job of this version wrote it.
 
     Args:
@@ -280,7 +280,7 @@ def check_layout(path: str, name: str, found: pa.Schema) -> None:
         InputError: the file belongs to another table.
     """
     table = name.rpartition("/")[0]
-    columns, is_ours = set(found.names), (found.metadata or {}).get(b"atlas.schema_version") == SCHEMA_VERSION.encode()
+    columns, is_ours = set(arrow.names), (arrow.metadata or {}).get(b"atlas.schema_version") == SCHEMA_VERSION.encode()
     if table == "activations":
         is_part = "sent_id" in columns and all(name.startswith("layer_") for name in columns - {"sent_id"})
     elif table in TABLES:
@@ -290,17 +290,17 @@ def check_layout(path: str, name: str, found: pa.Schema) -> None:
         return
     if not is_part:
         raise InputError(
-            f"{path}: is not a part of {table}/ (its columns are {', '.join(found.names)}); restore the file, or give "
+            f"{path}: is not a part of {table}/ (its columns are {', '.join(arrow.names)}); restore the file, or give "
             "the command that writes this table again with --redo"
         )
 
 
 def _list_local(folder: str, recursive: bool, below: str = "") -> Iterator[tuple[str, int | None]]:
     try:
-        found = list(os.scandir(folder))
+        entries = list(os.scandir(folder))
     except FileNotFoundError:
         return
-    for entry in found:
+    for entry in entries:
         if entry.is_dir():
             yield below + entry.name, None
             if recursive and not entry.is_symlink():

@@ -75,8 +75,8 @@ def locate(path: str) -> tuple[fs.FileSystem, str]:
             return system, f"{inner}/{name}"
         return cast(tuple[fs.FileSystem, str], fs.FileSystem.from_uri(_with_options(path)))
     except (OSError, ValueError, pa.ArrowException) as error:
-        found = one_line(error)
-        raise InputError(f"{path}: cannot be opened ({found}); give a path, or a URI as s3://BUCKET/KEY") from error
+        reason = one_line(error)
+        raise InputError(f"{path}: cannot be opened ({reason}); give a path, or a URI as s3://BUCKET/KEY") from error
 
 
 @lru_cache(maxsize=64)
@@ -112,8 +112,8 @@ def _located(path: str) -> Iterator[tuple[fs.FileSystem, str]]:
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; check --corpus") from error
     except (OSError, ValueError, pa.ArrowException) as error:
-        found = one_line(error)
-        raise InputError(f"{path}: cannot be opened ({found}); check that it is a readable file") from error
+        reason = one_line(error)
+        raise InputError(f"{path}: cannot be opened ({reason}); check that it is a readable file") from error
 
 
 def open_stream(path: str) -> pa.NativeFile:
@@ -180,8 +180,8 @@ def expand_glob(pattern: str) -> list[str]:
         InputError: the folder cannot be listed.
     """
     if not is_uri(pattern):
-        found = glob.glob(os.path.abspath(os.path.expanduser(pattern)), recursive=True)
-        return sorted(path for path in found if os.path.isfile(path))
+        paths = glob.glob(os.path.abspath(os.path.expanduser(pattern)), recursive=True)
+        return sorted(path for path in paths if os.path.isfile(path))
     from pyarrow import fs
 
     base, mark, query = pattern.partition("?")

@@ -65,7 +65,7 @@ def collect_labels(trees: Sequence[Sentence], tagged: Sequence[Sentence], minimu
             unaries.update(labels.unaries)
     del phrases[ROOT]
     kinds = {"tag": tags, "phrase": phrases, "unary chain": unaries}
-    kept = {kind: sorted(x for x, n in found.items() if n >= minimum) for kind, found in kinds.items()}
+    kept = {kind: sorted(x for x, n in counts.items() if n >= minimum) for kind, counts in kinds.items()}
     for kind, names in kept.items():
         if not names:
             raise InputError(

@@ -81,8 +81,8 @@ def narrowed(teacher: JointNetwork, sizes: Architecture, batches: Sequence[Batch
     student.reader.words.load_state_dict(old.words.state_dict())
     student.reader.convolutions.load_state_dict(old.convolutions.state_dict())
     for layer, (lstm, narrow) in enumerate(zip(old.lstms, student.reader.lstms, strict=True)):
-        own = outputs[layer].split(old.hidden, 1)
-        for way, units, values in zip(WAYS, ways, own, strict=True):
+        halves = outputs[layer].split(old.hidden, 1)
+        for way, units, values in zip(WAYS, ways, halves, strict=True):
             gates = torch.cat([units + gate * old.hidden for gate in range(4)])
             taken = {name: lstm.get_parameter(f"{name}_l0{way}")[gates] for name in WEIGHTS}
             taken["weight_hh"] = _fitted(taken["weight_hh"], values, units)
@@ -98,16 +98,16 @@ def narrowed(teacher: JointNetwork, sizes: Architecture, batches: Sequence[Batch
 
 def _outputs(network: JointNetwork, batches: Sequence[Batch]) -> list[Tensor]:
     """Return the output of each layer of the BiLSTM for each word of the batches, `[words, 2 * hidden]` each."""
-    found: list[list[Tensor]] = [[] for _ in network.reader.lstms]
+    outputs: list[list[Tensor]] = [[] for _ in network.reader.lstms]
     hooks = [
-        lstm.register_forward_hook(lambda _, inputs, output, own=own: own.append(output[0].data))
-        for lstm, own in zip(network.reader.lstms, found, strict=True)
+        lstm.register_forward_hook(lambda _, inputs, output, layer=layer: layer.append(output[0].data))
+        for lstm, layer in zip(network.reader.lstms, outputs, strict=True)
     ]
     for batch in batches:
         network.eval()(batch)
     for hook in hooks:
         hook.remove()
-    return [torch.cat(own) for own in found]
+    return [torch.cat(layer) for layer in outputs]
 
 
 def _fitted(weights: Tensor, values: Tensor, kept: Tensor) -> Tensor:

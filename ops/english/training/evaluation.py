@@ -142,21 +142,21 @@ def brackets(tree: Tree, counted: list[int]) -> "Counter[tuple[str, int, int]]":
         counted: for each position between characters, the number of counted characters before it, `[characters + 1]`;
             phrases without a counted character are skipped.
     """
-    found: Counter[tuple[str, int, int]] = Counter()
-    place = 0
+    phrases: Counter[tuple[str, int, int]] = Counter()
+    position = 0
     stack: list[tuple[Tree, int]] = [(tree, -1)]
     while stack:
         node, start = stack.pop()
         if node.word is not None:
-            place += len(node.word)
+            position += len(node.word)
         elif start < 0:
-            stack.append((node, place))
+            stack.append((node, position))
             stack.extend((child, -1) for child in reversed(node.children))
         else:
-            span = counted[start], counted[place]
+            span = counted[start], counted[position]
             if node.label != ROOT and span[0] < span[1]:
-                found["ADVP" if node.label == "PRT" else node.label, *span] += 1
-    return found
+                phrases["ADVP" if node.label == "PRT" else node.label, *span] += 1
+    return phrases
 
 
 def sentence_of_doc(doc: Doc) -> Sentence:

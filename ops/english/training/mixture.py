@@ -51,11 +51,11 @@ class Mixture:
     def parse(self, network: JointNetwork) -> None:
         """Replace the trees of the tagged sentences with those that this network predicts; the tags stay."""
         parsed = []
-        for gold, found in zip(self._tagged, network.parse(self._tagged), strict=True):
-            if found.tree is not None:
-                for leaf, tag in zip(leaves(found.tree), gold.tags, strict=True):
+        for gold, predicted in zip(self._tagged, network.parse(self._tagged), strict=True):
+            if predicted.tree is not None:
+                for leaf, tag in zip(leaves(predicted.tree), gold.tags, strict=True):
                     leaf.label = tag
-            parsed.append(Sentence(gold.words, gold.tags, found.tree))
+            parsed.append(Sentence(gold.words, gold.tags, predicted.tree))
         self._parsed = parsed
 
     def words(self) -> int:
