@@ -38,25 +38,25 @@ def portability_rows(precisions: Precisions, division: Division, n: Int64s) -> I
             }  # fmt: skip
 
 
-def pattern_row(literal: Tested, own: Lifts, division: Division, winners: DatasetWinners) -> Row:
+def pattern_row(literal: Tested, lifts: Lifts, division: Division, winners: DatasetWinners) -> Row:
     """Return the row of `audit/patterns/` for a literal."""
     tested = literal.folds[winners.fold]
     n = np.bincount(winners.part[tested], minlength=len(division))
     names = ("pole", "model", "rank", "kind", "pattern", "negated")
-    return {name: literal.row[name] for name in names} | own.mantel_haenszel.columns("mantel_haenszel") | {
+    return {name: literal.row[name] for name in names} | lifts.mantel_haenszel.columns("mantel_haenszel") | {
         "folds": int(literal.folds.sum()),
         "dataset_names": list(division.parts),
-        "log_lifts": _nulls(own.log_lift),
-        "log_lifts_low": _nulls(own.low),
-        "log_lifts_high": _nulls(own.high),
+        "log_lifts": _nulls(lifts.log_lift),
+        "log_lifts_low": _nulls(lifts.low),
+        "log_lifts_high": _nulls(lifts.high),
         "winners": n.tolist(),
         "n": int(n.sum()),
-        "significant": int(own.significant.sum()),
-        "cochran_q": own.q,
-        "cochran_p": own.q_p,
-        "i_squared": own.i2,
+        "significant": int(lifts.significant.sum()),
+        "cochran_q": lifts.q,
+        "cochran_p": lifts.q_p,
+        "i_squared": lifts.i2,
         "lift": literal.lift if np.isfinite(literal.lift) else None,
-        "verdict": literal_verdict(own, literal.lift),
+        "verdict": literal_verdict(lifts, literal.lift),
     }  # fmt: skip
 
 
@@ -65,21 +65,23 @@ def neuron_row(
 ) -> Row:  # fmt: skip
     """Return the row of `audit/neurons/` without the columns of `share`."""
     holds = [
-        name for name, own in zip(division.parts, precisions.into(), strict=True) if own.value >= HOLDS and own.low > 0
+        name
+        for name, transfer in zip(division.parts, precisions.into(), strict=True)
+        if transfer.value >= HOLDS and transfer.low > 0
     ]
-    found = [name for name, own in zip(division.parts, precisions.beats_random().tolist(), strict=True) if own]
+    better = [name for name, beats in zip(division.parts, precisions.beats_random().tolist(), strict=True) if beats]
     datasets, overall = int(winners.usable.sum()), precisions.transfer(precisions.pairs)
     illusion = Interval(1 - overall.value, 1 - overall.high, 1 - overall.low)
     eta_squared = share.get("eta_squared")
     return overall.columns("transfer") | illusion.columns("illusion") | {
         "ported": len(holds),
         "holds_in": holds,
-        "found_in": found,
+        "found_in": better,
         "datasets": datasets,
         "n": len(winners.rows),
         "verdict": verdict(
             eta_squared=np.nan if eta_squared is None else eta_squared, any_lift=any_lift, ported=len(holds),
-            datasets=datasets, found=len(found),
+            datasets=datasets, above_random=len(better),
         ),
     }  # fmt: skip
 
@@ -88,7 +90,7 @@ def _nulls(values: Float64s) -> list[float | None]:
     return [float(value) if np.isfinite(value) else None for value in values]
 
 
-def verdict(*, eta_squared: float, any_lift: bool, ported: int, datasets: int, found: int) -> str:
+def verdict(*, eta_squared: float, any_lift: bool, ported: int, datasets: int, above_random: int) -> str:
     """Return the verdict on a neuron and pole, by the first of these rules that applies.
 
     1. `dataset_detector`: the data set explains at least a quarter of the activation's variance, and no literal of the
@@ -102,16 +104,16 @@ def verdict(*, eta_squared: float, any_lift: bool, ported: int, datasets: int, f
         any_lift: whether a literal that is not nuisance has such a Mantel-Haenszel lift.
         ported: number of data sets in which the cards of the other data sets hold.
         datasets: number of data sets in which the neuron and pole has enough winners.
-        found: number of data sets whose own card beats the card of a random set.
+        above_random: number of data sets whose own card beats the card of a random set.
 
-    >>> verdict(eta_squared=0.0, any_lift=True, ported=4, datasets=6, found=6)
+    >>> verdict(eta_squared=0.0, any_lift=True, ported=4, datasets=6, above_random=6)
     'local'
     """
     if eta_squared >= DETECTOR_ETA_SQUARED and not any_lift:
         return DATASET_DETECTOR
     if datasets > 1 and ported >= GLOBAL_SHARE * datasets:
         return GLOBAL
-    return LOCAL if found else NONE
+    return LOCAL if above_random else NONE
 
 
 def literal_verdict(lifts: Lifts, overall: float) -> str:

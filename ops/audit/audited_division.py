@@ -98,8 +98,8 @@ class AuditedDivision:
         pool = Pool(literals.nuisance, literals.plainness, literals.known, winners.find)
         self._sets = []
         for part, size in enumerate(division.sizes.tolist()):
-            own = self.part == part
-            known = Known(self.rows[own], self.matrix[:, own])
+            in_part = self.part == part
+            known = Known(self.rows[in_part], self.matrix[:, in_part])
             self._sets.append(SetExplainer(known, pool, self._document_of, self._fold_of, int(size), most))
         self._matcher = Matcher(self.rows, np.maximum(of_row, 0), sentences.lengths, sentences.longest)
 
@@ -136,9 +136,9 @@ class AuditedDivision:
             inside = winners.usable & (self.division.group == self.division.group[start])
             for which, learned in enumerate((rows, drawn)):
                 folded = self._sets[start].fold(learned)
-                found = self._ask([card.renumbered(folded.which) for card in folded.cards], start, winners)
-                values[which, start, inside] = found.value[inside]
-                effects[which, start] = np.where(inside[self.part_of], found.effects, 0.0)
+                precision = self._ask([card.renumbered(folded.which) for card in folded.cards], start, winners)
+                values[which, start, inside] = precision.value[inside]
+                effects[which, start] = np.where(inside[self.part_of], precision.effects, 0.0)
         products = np.zeros((parts, parts, parts))
         correction = winners.documents / np.maximum(winners.documents - 1, 1)
         for to in np.flatnonzero(winners.usable).tolist():
@@ -155,13 +155,13 @@ class AuditedDivision:
         weights = np.zeros((len(literals), FOLDS), np.int64)
         for fold, card in enumerate(cards):
             weights[np.searchsorted(literals, card.literals), fold] = np.round(card.weights * _UNIT)
-        own = _scores(winners.matrix.indices, winners.matrix.indptr, literals, weights, winners.fold)
+        of_winners = _scores(winners.matrix.indices, winners.matrix.indptr, literals, weights, winners.fold)
         scores = _scores(self.matrix.indices, self.matrix.indptr, literals, weights, self.fold)
-        asked = np.flatnonzero(winners.others & (division.group[self.part] == group))
+        others = np.flatnonzero(winners.others & (division.group[self.part] == group))
         inside = division.group[winners.part] == group
         return average_precision(
-            Ranked(winners.part[inside] * FOLDS + winners.fold[inside], winners.document[inside], own[inside]),
-            Ranked(self.part[asked] * FOLDS + self.fold[asked], self.document[asked], scores[asked]),
+            Ranked(winners.part[inside] * FOLDS + winners.fold[inside], winners.document[inside], of_winners[inside]),
+            Ranked(self.part[others] * FOLDS + self.fold[others], self.document[others], scores[others]),
             len(division), FOLDS, len(self.part_of),
         )  # fmt: skip
 

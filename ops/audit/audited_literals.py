@@ -25,8 +25,8 @@ def audited_literals(store: Store) -> pa.Table:
     """Return `explain/literals/` followed by the other literals of `explanation_folds/`, except hubs."""
     pool = read_table(store, "explain/literals")
     further = set(_keys(read_table(store, "explanation_folds", columns=_NAMES))) - set(_keys(pool))
-    own = sorted(key for key in further if key[0] != _HUB)
-    rows = [{"kind": kind, "pattern": pattern, "items": list(items), "listed": 0} for kind, pattern, items in own]
+    keys = sorted(key for key in further if key[0] != _HUB)
+    rows = [{"kind": kind, "pattern": pattern, "items": list(items), "listed": 0} for kind, pattern, items in keys]
     return pa.concat_tables([pool, schema.table("explain/literals", rows)])
 
 
@@ -77,17 +77,17 @@ class ExplanationLiterals:
         order = sorted(
             chosen.items(), key=lambda one: (one[0][0], -len(one[1]), sum(r["rank"] for r in one[1]), one[0])
         )
-        found: dict[int, list[Tested]] = {}
+        tested: dict[int, list[Tested]] = {}
         for key, rows in order:
-            own = found.setdefault(key[0], [])
-            row = rows[0] | {"model": "winners", "rank": len(own) + 1}
+            of_set = tested.setdefault(key[0], [])
+            row = rows[0] | {"model": "winners", "rank": len(of_set) + 1}
             of_cards = np.isin(np.arange(FOLDS), [row["fold"] for row in rows])
-            own.append(Tested(self._place[_key(row)], of_cards, lifts.get(key, np.nan), row))
+            of_set.append(Tested(self._place[_key(row)], of_cards, lifts.get(key, np.nan), row))
         for row in terms:
             if row["model"] == "activation" and _key(row) in self._place:
-                own = found.setdefault(row["set"], [])
-                own.append(Tested(self._place[_key(row)], np.arange(FOLDS) >= HALF, _lift(row), row))
-        return found
+                of_set = tested.setdefault(row["set"], [])
+                of_set.append(Tested(self._place[_key(row)], np.arange(FOLDS) >= HALF, _lift(row), row))
+        return tested
 
 
 def _by_set(store: Store, neurons: Neurons, table: str, columns: list[str]) -> pa.Table:

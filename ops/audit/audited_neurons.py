@@ -74,16 +74,16 @@ class AuditedNeurons:
         """Return the rows of some neurons in each of `TABLES` in `audit/`, and the rows of their controls."""
         part = self.audited[DATASETS].division.of_row
         run = self.store, self.mining.neurons, self.mining.sentences
-        found = list(read_dataset_winners(*run, numbers, self.table, part, self.most_winners))
-        self.winners.load(np.unique(np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in found)])))
+        sets = list(read_dataset_winners(*run, numbers, self.table, part, self.most_winners))
+        self.winners.load(np.unique(np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in sets)])))
         tested = self.explanations.of(numbers)
         shares = self._shares(numbers, tested)
         rows: dict[str, list[Row]] = {f"{table}{end}": [] for table in TABLES for end in ("", "_controls")}
-        for number, winners in found:
+        for number, winners in sets:
             neuron = number // len(POLES)
             for name in self.audited if neuron in self.controlled else (DATASETS,):
                 self._one(name, number, winners, tested.get(number, []), shares.get((name, neuron), {}), rows)
-        return {table: schema.table(f"audit/{table}", own) for table, own in rows.items()}
+        return {table: schema.table(f"audit/{table}", table_rows) for table, table_rows in rows.items()}
 
     def _one(
         self, name: str, number: int, rows_of: Int64s, tested: list[Tested], share: Row, rows: dict[str, list[Row]]
@@ -101,35 +101,35 @@ class AuditedNeurons:
         any_lift = False
         if name != HALVES:
             within = literal_lifts(audited, winners, tested, self.literals.known)
-            for literal, own in zip(tested, within, strict=True):
-                rows[f"patterns{end}"].append(key | pattern_row(literal, own, audited.division, winners))
+            for literal, lift in zip(tested, within, strict=True):
+                rows[f"patterns{end}"].append(key | pattern_row(literal, lift, audited.division, winners))
                 # A literal of the activation model may describe the small part of the activation that the data set
                 # does not explain, and sentences of one length may win in each data set.
                 if literal.row["model"] == "winners" and not self.literals.nuisance[literal.literal]:
-                    any_lift |= own.mantel_haenszel.low > 1 and own.mantel_haenszel.value >= LEAST_LIFT
+                    any_lift |= lift.mantel_haenszel.low > 1 and lift.mantel_haenszel.value >= LEAST_LIFT
         rows[f"neurons{end}"].append(key | share | neuron_row(precisions, audited.division, winners, share, any_lift))
 
     def _shares(self, numbers: Int64s, tested: dict[int, list[Tested]]) -> dict[tuple[str, int], Row]:
         """Return the columns `eta_squared` and `r2_within` of the neurons, by division and neuron."""
-        found: dict[tuple[str, int], Row] = {}
+        shares: dict[tuple[str, int], Row] = {}
         if not len(self._sampled):
-            return found
+            return shares
         layers, units = self.mining.neurons.layer_and_unit(numbers)
         for layer in np.unique(layers).tolist():
-            own = numbers[layers == layer].tolist()
+            neurons = numbers[layers == layer].tolist()
             every = self.layer(layer)[:, units[layers == layer].astype(np.int64)]
             predicted, modelled = np.zeros(every.shape), set()
-            for place, number in enumerate(own):
+            for column, number in enumerate(neurons):
                 for term in tested.get(int(set_number(number, POLES.index("top"))), []):
                     if term.row["model"] == "activation":
                         modelled.add(number)
-                        predicted[having(self._matrix, term.literal), place] += term.row["weight"]
+                        predicted[having(self._matrix, term.literal), column] += term.row["weight"]
             for name, (sample, test_half) in self._within.items():
                 eta, r2 = sample.eta_squared(every), test_half.r2_within(every, predicted)
-                for number, own_eta, own_r2 in zip(own, eta, r2, strict=True):
+                for number, own_eta, own_r2 in zip(neurons, eta, r2, strict=True):
                     of_model = own_r2.columns("r2_within") if number in modelled else {}
-                    found[name, number] = own_eta.columns("eta_squared") | of_model
-        return found
+                    shares[name, number] = own_eta.columns("eta_squared") | of_model
+        return shares
 
 
 def literal_lifts(
@@ -139,21 +139,21 @@ def literal_lifts(
 
     A literal about metadata is tested on the sentences that `known [L]`, another literal, says to have the key.
     """
-    found = []
+    all_lifts = []
     for literal in tested:
         counts: list[Float64s] = []
-        for matrix, document, asked in (
+        for matrix, document, sentences in (
             (winners.matrix, winners.document, literal.folds[winners.fold]),
             (audited.matrix, audited.document, literal.folds[audited.fold] & winners.others),
         ):
             if known[literal.literal] >= 0:
-                asked = asked & having(matrix, known[literal.literal])
+                sentences = sentences & having(matrix, known[literal.literal])
             holds = having(matrix, literal.literal) != literal.row["negated"]
-            for own in (asked & holds, asked):
-                counts.append(np.bincount(document, own, len(audited.part_of)).astype(np.float64))
+            for mask in (sentences & holds, sentences):
+                counts.append(np.bincount(document, mask, len(audited.part_of)).astype(np.float64))
         hits, n, others, rest = counts
-        found.append(lifts(Counted(hits, n, others, rest, audited.part_of, winners.usable)))
-    return found
+        all_lifts.append(lifts(Counted(hits, n, others, rest, audited.part_of, winners.usable)))
+    return all_lifts
 
 
 def read_dataset_winners(
@@ -197,9 +197,9 @@ class WithinParts:
 
     def eta_squared(self, activations: Floats) -> list[Interval]:
         """Return the share of the variance of each unit's activations `[n, units]` between parts, within 0 and 1."""
-        own = np.asarray(activations[self._rows], np.float64)
-        own = own - own.mean(0) if len(own) else own
-        return self._one_minus(self._centred(own), own, 0.0)
+        values = np.asarray(activations[self._rows], np.float64)
+        values = values - values.mean(0) if len(values) else values
+        return self._one_minus(self._centred(values), values, 0.0)
 
     def r2_within(self, activations: Floats, predicted: Float64s) -> list[Interval]:
         """Return the share of each unit's variance within parts that a prediction explains, at most 1.
@@ -207,8 +207,8 @@ class WithinParts:
         Activations and predictions, `[n, units]` each, are centred in each part, so only the variation within parts is
         compared.
         """
-        own = np.asarray(activations[self._rows], np.float64)
-        return self._one_minus(self._centred(own - predicted[self._rows]), self._centred(own), -np.inf)
+        values = np.asarray(activations[self._rows], np.float64)
+        return self._one_minus(self._centred(values - predicted[self._rows]), self._centred(values), -np.inf)
 
     def _centred(self, values: Float64s) -> Float64s:
         """Return the counted values minus the means of their parts, `[counted, units]`."""
@@ -221,12 +221,12 @@ class WithinParts:
 
         Means are where squares are smallest, so that their own error has no effect of the first order.
         """
-        found = []
+        shares = []
         for above, below in zip((left**2).T, (every**2).T, strict=True):
             parts, whole = (
                 np.asarray(np.bincount(self._document, own, len(self._documents)), np.float64) for own in (above, below)
             )
             value, low, high = Ratio.of(self._documents, parts, whole).minus(1.0)
             known = low <= high
-            found.append(Interval(-value, max(-high, least) if known else np.nan, min(-low, 1.0) if known else np.nan))
-        return found
+            shares.append(Interval(-value, max(-high, least) if known else np.nan, min(-low, 1.0) if known else np.nan))
+        return shares

@@ -97,11 +97,11 @@ class Precisions:
         """
         gain = np.diagonal(self.gain)
         known = np.isfinite(gain)
-        found = np.zeros(len(gain), np.bool_)
+        better = np.zeros(len(gain), np.bool_)
         if known.any():
-            error = np.maximum(np.sqrt([own[to, to] for to, own in enumerate(self.products)]), self.least_error)
-            found[known] = significantly_above(gain[known], error[known], self.freedom[known])
-        return found
+            error = np.maximum(np.sqrt([matrix[to, to] for to, matrix in enumerate(self.products)]), self.least_error)
+            better[known] = significantly_above(gain[known], error[known], self.freedom[known])
+        return better
 
 
 def _fieller(above: float, below: float, of_above: float, of_below: float, of_both: float) -> Interval:

@@ -33,10 +33,10 @@ class Card:
         """Return the card of a size, or the largest that there is; None gives a card without literals."""
         if path is None:
             return cls(np.zeros(0, np.int64), np.zeros(0), 0.0, np.inf)
-        own = min(size, len(path.ends) - 1)
-        literals = path.literals[: path.ends[own]]
-        beta = path.beta[own]
-        return cls(literals, beta[1 : 1 + len(literals)], float(beta[0]), float(path.threshold[own]))
+        card_size = min(size, len(path.ends) - 1)
+        literals = path.literals[: path.ends[card_size]]
+        beta = path.beta[card_size]
+        return cls(literals, beta[1 : 1 + len(literals)], float(beta[0]), float(path.threshold[card_size]))
 
     def scores(self, has: Bools) -> Float64s:
         """Return the scores of sentences that have these of the card's literals, `has [k, m]`, rounded."""
@@ -59,8 +59,8 @@ def fold_scores(cards: Sequence[Sequence[Card]], bits: UInt64s, layout: Layout) 
     for fold, of_fold in enumerate(zip(*cards, strict=True)):
         literals = max((card.literals for card in of_fold), key=len)
         beta = np.zeros((len(cards), 1 + len(literals)))
-        for own, card in zip(beta, of_fold, strict=True):
-            own[: 1 + len(card.literals)] = card.intercept, *card.weights
+        for row, card in zip(beta, of_fold, strict=True):
+            row[: 1 + len(card.literals)] = card.intercept, *card.weights
         _add(bits, literals, beta, int(layout.starts[fold]), int(layout.starts[fold + 1]), scores)
     return np.round(scores, DECIMALS)
 
@@ -69,13 +69,13 @@ def fold_scores(cards: Sequence[Sequence[Card]], bits: UInt64s, layout: Layout) 
 def _add(bits: UInt64s, literals: Int64s, beta: Float64s, first: int, stop: int, scores: Float64s) -> None:
     """Add the intercepts, and the weights of the literals, `beta [sizes, 1 + m]`, to the bits of some words."""
     for size in range(len(beta)):
-        own = scores[size]
-        own[64 * first : 64 * stop] = beta[size, 0]
-        for place in range(literals.size):
-            weight = beta[size, 1 + place]
+        row = scores[size]
+        row[64 * first : 64 * stop] = beta[size, 0]
+        for index in range(literals.size):
+            weight = beta[size, 1 + index]
             if weight:
                 for word in range(first, stop):
-                    left = bits[literals[place], word]
+                    left = bits[literals[index], word]
                     for bit in range(64 * word, 64 * word + 64):
-                        own[bit] += weight * (left & np.uint64(1))
+                        row[bit] += weight * (left & np.uint64(1))
                         left >>= np.uint64(1)

@@ -42,33 +42,35 @@ class CardRows:
         self._terms += [key | term for term in terms]
 
     def add_card(
-        self, key: Row, found: Folded, card: Card, literals: Sequence[Literal], winners: Int64s
+        self, key: Row, folded: Folded, card: Card, literals: Sequence[Literal], winners: Int64s
     ) -> list[Row]:  # fmt: skip
         """Add the literals of a published card and of the cards of its folds, and return the rows of the former.
 
         Args:
             key: the columns of the neuron and pole.
-            found: the cards of the folds.
+            folded: the cards of the folds.
             card: the published card, in terms of candidates.
             literals: the candidates.
             winners: the rows of the winners, sorted by rank.
         """
-        for fold, own in enumerate(found.cards):
-            for rank, (place, weight) in enumerate(zip(own.literals.tolist(), own.weights.tolist(), strict=True), 1):
-                row = named(literals[place]) | {"negated": weight < 0, "weight": weight}
-                ends = {"intercept": own.intercept, "threshold": own.threshold}
+        for fold, fold_card in enumerate(folded.cards):
+            for rank, (candidate, weight) in enumerate(
+                zip(fold_card.literals.tolist(), fold_card.weights.tolist(), strict=True), 1
+            ):
+                row = named(literals[candidate]) | {"negated": weight < 0, "weight": weight}
+                ends = {"intercept": fold_card.intercept, "threshold": fold_card.threshold}
                 self._folds.append({**key, "fold": fold, "rank": rank, **row, **ends})
         terms = []
-        gains = lost_precision(found, card)
-        for rank, (place, weight) in enumerate(zip(card.literals.tolist(), card.weights.tolist(), strict=True), 1):
-            chosen, negated = found.chosen_by(place), weight < 0
-            holding = np.isin(winners, found.holding(place, negated))
-            copies = np.flatnonzero(found.lesson.near[place]).tolist()
+        gains = lost_precision(folded, card)
+        for rank, (candidate, weight) in enumerate(zip(card.literals.tolist(), card.weights.tolist(), strict=True), 1):
+            chosen, negated = folded.chosen_by(candidate), weight < 0
+            holding = np.isin(winners, folded.holding(candidate, negated))
+            copies = np.flatnonzero(folded.lesson.near[candidate]).tolist()
             terms.append(
                 {
-                    **key, "model": "winners", "rank": rank, **named(literals[place]), "negated": negated,
-                    "weight": weight, **shares(found, place, negated, chosen), "gain": gains[rank - 1],
-                    "stability": int(chosen.sum()), "also": [literals[i].pattern for i in copies if i != place],
+                    **key, "model": "winners", "rank": rank, **named(literals[candidate]), "negated": negated,
+                    "weight": weight, **shares(folded, candidate, negated, chosen), "gain": gains[rank - 1],
+                    "stability": int(chosen.sum()), "also": [literals[i].pattern for i in copies if i != candidate],
                     "sent_ids": self._sent_id[winners[holding][:EXAMPLES]].tolist(),
                 }
             )  # fmt: skip
@@ -81,37 +83,37 @@ def named(literal: Literal) -> Row:
     return {"kind": literal.kind, "pattern": literal.pattern, "items": list(literal.items)}
 
 
-def shares(found: Folded, candidate: int, negated: bool, chosen: Bools) -> Row:
+def shares(folded: Folded, candidate: int, negated: bool, chosen: Bools) -> Row:
     """Return the shares of winners and of other sentences for which a candidate holds as stated.
 
     They are counted in the test folds of the cards that chose it, or in all folds if these have no winner, among the
     sentences for which it is known.
     """
-    of_winners, of_others, sizes = found.lesson.by_fold
-    known = found.lesson.candidates.known[candidate]
+    of_winners, of_others, sizes = folded.lesson.by_fold
+    known = folded.lesson.candidates.known[candidate]
     every = sizes if known < 0 else np.stack((of_winners[:, known], of_others[:, known]), 1)
-    own = chosen if every[chosen, 0].any() else np.ones_like(chosen)
-    having = np.array([of_winners[own, candidate].sum(), of_others[own, candidate].sum()], np.float64)
-    total = every[own].sum(0)
+    folds = chosen if every[chosen, 0].any() else np.ones_like(chosen)
+    having = np.array([of_winners[folds, candidate].sum(), of_others[folds, candidate].sum()], np.float64)
+    total = every[folds].sum(0)
     having = total - having if negated else having
     share, other = (float(a / n) if n else np.nan for a, n in zip(having, total, strict=True))
     return {"share": share, "baseline_share": other}
 
 
-def lost_precision(found: Folded, card: Card) -> Float64s:
+def lost_precision(folded: Folded, published: Card) -> Float64s:
     """Return the average precision that the cards of the folds lose without each literal of a card, `[m]`.
 
     The literal and its near-copies get no weight; the other weights stay.
     """
-    if not len(card.literals):
+    if not len(published.literals):
         return np.zeros(0)
     without = [
         [
-            replace(own, weights=np.where(found.lesson.near[literal][own.literals], 0.0, own.weights))
-            for own in found.cards
+            replace(card, weights=np.where(folded.lesson.near[literal][card.literals], 0.0, card.weights))
+            for card in folded.cards
         ]
-        for literal in card.literals
+        for literal in published.literals
     ]
-    asked = Asked.of(found.lesson, without)
+    asked = Asked.of(folded.lesson, without)
     left = np.array([asked.ranked(size).average_precision.value for size in range(len(without))])
-    return np.asarray(found.asked.ranked(found.size).average_precision.value - left)
+    return np.asarray(folded.asked.ranked(folded.size).average_precision.value - left)

@@ -88,12 +88,12 @@ class Path(NamedTuple):
 def divergence(a: float, p: float, n: float) -> float:
     """Return n times the divergence of a / n from p, in nats."""
     q = a / n
-    found = 0.0
+    nats = 0.0
     if a > 0:
-        found = a * np.log(q / p) if p > 0 else np.inf
+        nats = a * np.log(q / p) if p > 0 else np.inf
     if n > a:
-        found += (n - a) * np.log1p((p - q) / (1 - p)) if p < 1 else np.inf
-    return found
+        nats += (n - a) * np.log1p((p - q) / (1 - p)) if p < 1 else np.inf
+    return nats
 
 
 @compiled
@@ -240,11 +240,11 @@ def _gains(given: Training, card: Fitted, counts: Counts, each: float) -> Float6
     of_groups = card.hits + each * card.rest
     every = (card.hits.sum(), (of_groups * chances).sum(), of_groups.sum())
     gained = np.zeros(hits.size)
-    for own in range(hits.size):
-        base = given.known[own]
+    for index in range(hits.size):
+        base = given.known[index]
         winners, chance, sentences = every if base < 0 else (hits[base], expected[base], size[base])
-        if max(hits[own], expected[own]) >= LEAST_WINNERS or given.nuisance[own]:
-            gained[own] = gain_of(hits[own], expected[own], size[own], winners, chance, sentences, each / 2)
+        if max(hits[index], expected[index]) >= LEAST_WINNERS or given.nuisance[index]:
+            gained[index] = gain_of(hits[index], expected[index], size[index], winners, chance, sentences, each / 2)
     return gained
 
 
@@ -316,13 +316,13 @@ def best_threshold(scores: Float64s, winners: Float64s, others: Float64s) -> flo
     """
     order = np.argsort(-scores)
     all_winners, hits, called, best, threshold = winners.sum(), 0.0, 0.0, -1.0, np.inf
-    for place in range(order.size):
-        own = order[place]
-        hits += winners[own]
-        called += winners[own] + others[own]
-        lower = scores[order[place + 1]] if place + 1 < order.size else scores[own] - 2
-        if lower < scores[own] and 2 * hits / (all_winners + called) > best:
-            best, threshold = 2 * hits / (all_winners + called), (scores[own] + lower) / 2
+    for rank in range(order.size):
+        group = order[rank]
+        hits += winners[group]
+        called += winners[group] + others[group]
+        lower = scores[order[rank + 1]] if rank + 1 < order.size else scores[group] - 2
+        if lower < scores[group] and 2 * hits / (all_winners + called) > best:
+            best, threshold = 2 * hits / (all_winners + called), (scores[group] + lower) / 2
     return threshold
 
 
@@ -355,8 +355,8 @@ def grow(given: Training, allowed: Bools, most_nuisance: int, most: int) -> Path
         free, number = allowed & (given.nuisance == nuisance), 0
         while True:
             if not nuisance:
-                own, threshold[number] = _rounded(card, given.each)
-                ends[number], beta[number, : own.size], size = card.literals.size, own, number
+                rounded, threshold[number] = _rounded(card, given.each)
+                ends[number], beta[number, : rounded.size], size = card.literals.size, rounded, number
             literal = first_that_pays(given, card, free) if number < (most_nuisance if nuisance else most) else -1
             if literal < 0:
                 break

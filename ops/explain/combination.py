@@ -92,10 +92,10 @@ class Combination:
         ]  # fmt: skip
         if not others:
             return cls(required, [], None, idle)
-        own = holds[:, required].all(1) & can_be
-        count = holds[own][:, others].sum(1)
-        least = int(count[reached[own]].min())
-        return cls(required, others, least if np.array_equal(reached[own], count >= least) else None, idle)
+        with_required = holds[:, required].all(1) & can_be
+        count = holds[with_required][:, others].sum(1)
+        least = int(count[reached[with_required]].min())
+        return cls(required, others, least if np.array_equal(reached[with_required], count >= least) else None, idle)
 
     def text(self, said: Sequence[Said]) -> str:
         """Return the condition as text to follow the word "sentences"; the group with the first literal comes first.
@@ -114,7 +114,7 @@ class Combination:
     def _some_of(self, said: Sequence[Said]) -> str:
         if self.least == 1:
             return f"{'either ' * (len(said) > 1 and bool(self.required))}{list_conditions(said, 'or')}"
-        nouns = enumerated([own.noun for own in said], "and")
+        nouns = enumerated([literal.noun for literal in said], "and")
         if self.least is None:
             return f"with enough of these: {nouns}"
         least = _NUMBERS[self.least] if self.least < len(_NUMBERS) else self.least
@@ -128,12 +128,12 @@ def _can_hold(holds: Bools, bounds: Sequence[Bound | None]) -> Bools:
         holds: whether each literal is in each set, `[sets, literals]`.
         bounds: see `Combination.of`.
     """
-    own = [(i, bound) for i, bound in enumerate(bounds) if bound is not None]
-    if len(own) < 2:
+    bounded = [(i, bound) for i, bound in enumerate(bounds) if bound is not None]
+    if len(bounded) < 2:
         return np.ones(len(holds), np.bool_)
-    lengths = {0, *(bound.words + more for _, bound in own for more in (0, 1))}
-    there = {tuple((words <= bound.words) != bound.negated for _, bound in own) for words in lengths}
-    return np.array([tuple(row) in there for row in holds[:, [i for i, _ in own]].tolist()])
+    lengths = {0, *(bound.words + more for _, bound in bounded for more in (0, 1))}
+    possible = {tuple((words <= bound.words) != bound.negated for _, bound in bounded) for words in lengths}
+    return np.array([tuple(row) in possible for row in holds[:, [i for i, _ in bounded]].tolist()])
 
 
 def list_conditions(said: Sequence[Said], conjunction: str) -> str:

@@ -54,8 +54,8 @@ class Controls:
         carded = []
         for layer in neurons.layers:
             first, stop = neurons.span(layer)
-            own = measured[slice(*np.searchsorted(measured, [first, stop]))]
-            carded.append(own[draw(len(own), size, seed, CONTROLLED, layer)])
+            of_layer = measured[slice(*np.searchsorted(measured, [first, stop]))]
+            carded.append(of_layer[draw(len(of_layer), size, seed, CONTROLLED, layer)])
         return cls(are_fitted, measured, np.concatenate([measured[:0], *carded]) if are_fitted else measured[:0])
 
 

@@ -103,12 +103,12 @@ class NeuronExplainer:
     ) -> None:  # fmt: skip
         self.store, self.mining, self.hubs, self.pairs, self.scored = store, mining, hubs, pairs, scored
         sentences, options = mining.sentences, mining.options
-        self.literals = found = Literals(pool, mining.text, mining.kinds, options["nuisance"])
+        self.literals = pool_literals = Literals(pool, mining.text, mining.kinds, options["nuisance"])
         drawn, is_baseline = sampled_sentences(store), np.asarray(sentences.baseline)
         sampled, rows = sentences.rows(drawn), known_rows(sentences, drawn)
-        matrix = hstack([incidence(*own) for own in blocks], "csr")
+        matrix = hstack([incidence(*block) for block in blocks], "csr")
         document, fold = np.asarray(sentences.doc).astype(np.int64), np.asarray(sentences.fold)
-        of_pool = Pool(found.nuisance, found.plainness, found.known, self._find)
+        of_pool = Pool(pool_literals.nuisance, pool_literals.plainness, pool_literals.known, self._find)
         self.baseline = rows[is_baseline[rows]]
         known = Known(self.baseline, matrix[:, is_baseline[rows]])
         self.sets = SetExplainer(known, of_pool, document, fold, scored, card_literals)
@@ -118,7 +118,7 @@ class NeuronExplainer:
             inside = Known(sampled, matrix[:, np.isin(rows, sampled)])
             sets = SetExplainer(inside, of_pool, document, fold, len(sampled), card_literals)
             self.sample = SampleExplainer(
-                store, mining, found, sets, self.baseline, seed, literals, controls, rotates
+                store, mining, pool_literals, sets, self.baseline, seed, literals, controls, rotates
             )  # fmt: skip
         self.like = HeldOutSets(sentences, seed)
         self.rules, self.settings = PatternRules.of(options), Settings.of(sentences, self.baseline)
@@ -126,10 +126,10 @@ class NeuronExplainer:
         word = mining.kinds.get("word")
         self.words: OwnWords | None = None
         if isinstance(word, SequenceKind):
-            given = (found.patterns("word"), options["min_count"], options["productivity"], seed)
+            given = (pool_literals.patterns("word"), options["min_count"], options["productivity"], seed)
             self.words = OwnWords(word, self.baseline, *given)
         self.typical = Typical(
-            ItemCounter(mining.text, found, self.baseline, known.matrix), found.every,
+            ItemCounter(mining.text, pool_literals, self.baseline, known.matrix), pool_literals.every,
             None if self.words is None else self.words.having, words.like, words.frequent, document, fold,
             least=MOST_PATTERNS if options["units"] else 0,
         )  # fmt: skip
@@ -143,14 +143,14 @@ class NeuronExplainer:
         modelled, values = self.sample.models(numbers) if self.sample else ({}, [])
         rows: list[Row] = []
         cards = CardRows(self.mining.sentences.sent_id)
-        found = list(read_winner_sets(self.store, self.mining.neurons, self.mining.sentences, numbers).each())
+        sets = list(read_winner_sets(self.store, self.mining.neurons, self.mining.sentences, numbers).each())
         won: dict[int, list[Int64s]] = {}
-        for number, winners in found:
+        for number, winners in sets:
             won.setdefault(number // len(POLES), []).append(winners)
         for neuron, models in modelled.items():
             cards.add_terms(self._key(set_number(neuron, 0)) | {"pole": None}, models.terms)
         negatives: list[Row] = []
-        for number, winners in found:
+        for number, winners in sets:
             key, neuron = self._key(number), number // len(POLES)
             assessed, fitted = self.assess(number, winners, self.areas.get(number)), modelled.get(neuron)
             folded, card = assessed.folded, assessed.card
@@ -180,20 +180,20 @@ class NeuronExplainer:
             winners: the rows of the winners.
             area: `auc` of this set; None without held-out scores.
         """
-        own, names = self._own(number, winners)
+        own_literals, names = self._own(number, winners)
         ascending, size = np.sort(winners), len(self.literals)
-        found = self.sets.fold(ascending, own)
-        card, like = found.published(), self.like.matched(ascending)
+        folded = self.sets.fold(ascending, own_literals)
+        card, like = folded.published(), self.like.matched(ascending)
         matched = self.sets.fold(like) if len(like) else None
         evidence = Evidence(
-            winners=len(winners), documents=found.documents, folds=found.folds,
-            too_many=2 * len(winners) > self.scored, f1=found.calls.f1, chance=by_chance(len(winners), self.scored),
-            nuisance=found.of_nuisance.f1, matched=None if matched is None else matched.calls.f1,
-            finds=not found.lesson.candidates.nuisance[card.literals].all(), area=area,
+            winners=len(winners), documents=folded.documents, folds=folded.folds,
+            too_many=2 * len(winners) > self.scored, f1=folded.calls.f1, chance=by_chance(len(winners), self.scored),
+            nuisance=folded.of_nuisance.f1, matched=None if matched is None else matched.calls.f1,
+            finds=not folded.lesson.candidates.nuisance[card.literals].all(), area=area,
         )  # fmt: skip
         every = self.literals.every
-        literals = [names[place - size] if place >= size else every[place] for place in found.which.tolist()]
-        return Assessed(found, card, own, literals, matched, evidence)
+        literals = [names[index - size] if index >= size else every[index] for index in folded.which.tolist()]
+        return Assessed(folded, card, own_literals, literals, matched, evidence)
 
     def typical_of(self, winners: Int64s) -> list[Row]:
         """Return the column `typical` of a set of winners, given their rows, ascending."""
@@ -208,12 +208,12 @@ class NeuronExplainer:
         self, winners: Int64s, assessed: Assessed, typical: list[Row], terms: list[Row], r2: Row, moves: list[Term]
     ) -> Row:  # fmt: skip
         """Return the columns of `explanations` for one set of winners, but for its neuron, pole and family."""
-        found, card, matched, evidence = assessed.folded, assessed.card, assessed.matched, assessed.evidence
-        nuisance = found.lesson.candidates.nuisance[card.literals]
-        ranked, calls, own_calls = found.asked.ranked(found.size, self.draws), found.calls, found.calls_of(card)
+        folded, card, matched, evidence = assessed.folded, assessed.card, assessed.matched, assessed.evidence
+        nuisance = folded.lesson.candidates.nuisance[card.literals]
+        ranked, calls, own_calls = folded.asked.ranked(folded.size, self.draws), folded.calls, folded.calls_of(card)
         verdict, others = evidence.verdict(), max(self.scored - len(winners), 1)
         text = explanation_text(
-            verdict, [_term(term, own) for term, own in zip(terms, nuisance.tolist(), strict=True)],
+            verdict, [_term(term, is_nuisance) for term, is_nuisance in zip(terms, nuisance.tolist(), strict=True)],
             typical=typical, setting=self.settings.say(winners), winners=len(winners),
             in_sample=own_calls.shares(others), held_out=calls.shares(others), f1=calls.f1.value, area=evidence.area,
             r2=r2, moves=moves, rules=self.rules,
@@ -227,17 +227,17 @@ class NeuronExplainer:
             **ranked.average_precision.columns("average_precision"),
             **{
                 column: number
-                for name, own in intervals.items()
-                for column, number in own.interval().columns(name).items()
+                for name, ratio in intervals.items()
+                for column, number in ratio.interval().columns(name).items()
             },
             "f1_in_sample": own_calls.f1.value,
             "auc": ranked.auc,
-            "single_f1": best_single_f1(found.lesson),
+            "single_f1": best_single_f1(folded.lesson),
             "nuisance_f1": evidence.nuisance.value,
             "matched_f1": None if evidence.matched is None else evidence.matched.value,
             "chance_f1": evidence.chance,
             **evidence.margin().columns("margin"),
-            "folds": beaten_folds(found, matched, evidence.chance),
+            "folds": beaten_folds(folded, matched, evidence.chance),
             **r2,
             "n": len(winners),
             "verdict": verdict,
@@ -256,24 +256,24 @@ class NeuronExplainer:
         if self.words is not None:
             others = np.ones(len(self.baseline), np.bool_)
             others[places_among(self.baseline, winners)[0]] = False
-            patterns, found = self.words.mine(winners, others, drawn_for(winners))
+            patterns, occurrences = self.words.mine(winners, others, drawn_for(winners))
             literals += self.words.literals(patterns)
-            matrices.append(incidence(found, len(self.baseline)))
+            matrices.append(incidence(occurrences, len(self.baseline)))
             find_words = self.words.kind.finder(patterns)
             finders.append(lambda rows: incidence(find_words(rows), len(rows)))
         nuisance = np.array([literal.kind == _HUB.kind for literal in literals])
-        own = Own(
+        own_literals = Own(
             nuisance, plainness(literals, len(self.literals)), vstack(matrices, "csr"),
             lambda rows: vstack([find(rows) for find in finders], "csr"),
         )  # fmt: skip
-        return own, literals
+        return own_literals, literals
 
     def _family(self, number: int) -> Int64s:
         """Return a set and the sets of the neurons whose activations correlate with its neuron's."""
         neuron, pole = neuron_and_pole(number)
-        own = slice(*np.searchsorted(self.pairs.neuron, [neuron, neuron + 1]))
-        other = np.where(self.pairs.correlation[own] > 0, pole, 1 - pole)
-        return np.append(set_number(self.pairs.other[own], other), number)
+        span = slice(*np.searchsorted(self.pairs.neuron, [neuron, neuron + 1]))
+        other = np.where(self.pairs.correlation[span] > 0, pole, 1 - pole)
+        return np.append(set_number(self.pairs.other[span], other), number)
 
 
 def _term(row: Row, nuisance: bool = False) -> Term:
@@ -295,12 +295,12 @@ def read_areas(store: Store, mining: Mining) -> dict[int, Interval]:
     rows = read_table(store, "scores", columns=["layer", "unit", "pole", *ends])
     values = [rows[name].to_numpy(zero_copy_only=False).astype(np.float64).tolist() for name in ends]
     numbers = mining.neurons.set_numbers(rows).tolist()
-    return {number: Interval(*own) for number, *own in zip(numbers, *values, strict=True)}
+    return {number: Interval(*area) for number, *area in zip(numbers, *values, strict=True)}
 
 
-def beaten_folds(found: Folded, matched: Folded | None, chance: float) -> int:
+def beaten_folds(folded: Folded, matched: Folded | None, chance: float) -> int:
     """Return in how many folds the card's F1 is above chance, the nuisance card's and the matched set's card's."""
-    own, nuisance = found.asked.f1_by_fold(found.size), found.asked.f1_by_fold(0)
+    f1, nuisance = folded.asked.f1_by_fold(folded.size), folded.asked.f1_by_fold(0)
     like = nuisance if matched is None else matched.asked.f1_by_fold(matched.size)
     with np.errstate(invalid="ignore"):
-        return int(np.count_nonzero(own > np.fmax(np.fmax(nuisance, like), chance)))
+        return int(np.count_nonzero(f1 > np.fmax(np.fmax(nuisance, like), chance)))

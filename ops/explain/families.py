@@ -93,14 +93,14 @@ def families(neuron: Int64s, pole: Int64s, f1: Floats, pairs: Pairs) -> Families
     family, correlation = np.full(rows, -1, np.int32), np.ones(rows)
     is_leader = np.zeros(rows, bool)
     count = 1 + max(int(neuron.max(initial=-1)), int(pairs.neuron.max(initial=-1)), int(pairs.other.max(initial=-1)))
-    place = np.full((count, len(POLES)), -1)
-    place[neuron, pole] = np.arange(rows)
+    row_of = np.full((count, len(POLES)), -1)
+    row_of[neuron, pole] = np.arange(rows)
     starts = np.searchsorted(pairs.neuron, np.arange(count + 1))
     score = np.where(np.isnan(f1), -np.inf, f1)
     for number, leader in enumerate(_leaders(np.lexsort((pole, neuron, -score)), family)):
-        own = slice(starts[neuron[leader]], starts[neuron[leader] + 1])
-        r = pairs.correlation[own]
-        members = place[pairs.other[own], np.where(r > 0, pole[leader], 1 - pole[leader])]
+        of_leader = slice(starts[neuron[leader]], starts[neuron[leader] + 1])
+        r = pairs.correlation[of_leader]
+        members = row_of[pairs.other[of_leader], np.where(r > 0, pole[leader], 1 - pole[leader])]
         free = (members >= 0) & (family[members] < 0)
         family[members[free]], correlation[members[free]] = number, r[free]
         family[leader], is_leader[leader] = number, True

@@ -26,11 +26,11 @@ def costs(support: Int64s, nuisance: Bools) -> Float64s:
     >>> costs(np.arange(100), np.zeros(100, bool))[[99, 90, 50, 0]].round(2).tolist()
     [3.0, 4.95, 5.61, 5.61]
     """
-    found = np.empty(len(support))
+    cost = np.empty(len(support))
     for kind in (True, False):
-        own = np.flatnonzero(nuisance == kind)
-        found[own[np.argsort(-support[own], kind="stable")]] = _by_rank(len(own))
-    return found
+        literals = np.flatnonzero(nuisance == kind)
+        cost[literals[np.argsort(-support[literals], kind="stable")]] = _by_rank(len(literals))
+    return cost
 
 
 def costs_of_more(nuisance: Bools, pool: Bools) -> Float64s:
@@ -42,11 +42,11 @@ def costs_of_more(nuisance: Bools, pool: Bools) -> Float64s:
         nuisance: which of these literals are nuisance, `[m]`.
         pool: which of the pool's literals are nuisance, `[L]`.
     """
-    found = np.empty(len(nuisance))
+    cost = np.empty(len(nuisance))
     for kind in (True, False):
-        own, before = np.flatnonzero(nuisance == kind), int(np.count_nonzero(pool == kind))
-        found[own] = _by_rank(before + len(own))[before:]
-    return found
+        literals, before = np.flatnonzero(nuisance == kind), int(np.count_nonzero(pool == kind))
+        cost[literals] = _by_rank(before + len(literals))[before:]
+    return cost
 
 
 # A set has at most a few dozen literals of its own, so the same few numbers are requested again and again.
@@ -54,6 +54,6 @@ def costs_of_more(nuisance: Bools, pool: Bools) -> Float64s:
 def _by_rank(literals: int) -> Float64s:
     ranks = np.arange(1, literals + 1)
     names = np.log(ranks) + np.log(max(np.sum(1 / ranks), 1))
-    found = np.asarray(np.maximum(np.minimum(names, np.log(max(literals, 1))) + WEIGHT, LEAST), np.float64)
-    found.flags.writeable = False
-    return found
+    cost = np.asarray(np.maximum(np.minimum(names, np.log(max(literals, 1))) + WEIGHT, LEAST), np.float64)
+    cost.flags.writeable = False
+    return cost

@@ -79,9 +79,9 @@ class SampleExplainer:
 
     def models(self, numbers: Int64s) -> tuple[dict[int, Modelled], list[pa.Table]]:
         """Return the model of each neuron, and the measures of the controls."""
-        found: dict[int, Modelled] = {}
+        modelled: dict[int, Modelled] = {}
         values: list[pa.Table] = []
-        for layer, own, units in self._layers(numbers):
+        for layer, neurons, units in self._layers(numbers):
             every = self._layer(layer)
             bases = {"neurons": every[:, units], "shuffled": shuffled(every[:, units], layer, self._seed)}
             if self._controls.are_fitted and self._rotates:
@@ -90,18 +90,18 @@ class SampleExplainer:
             models = {
                 basis: self._fitter.fit(axes, self._most, only_r2=basis != "neurons") for basis, axes in bases.items()
             }
-            for place, neuron in enumerate(own.tolist()):
-                activations = bases["neurons"][:, place]
-                found[neuron] = self._modelled(models["neurons"], models["shuffled"], place, activations)
+            for column, neuron in enumerate(neurons.tolist()):
+                activations = bases["neurons"][:, column]
+                modelled[neuron] = self._modelled(models["neurons"], models["shuffled"], column, activations)
             if self._controls.are_fitted:
-                measured, carded = (np.isin(own, some) for some in (self._controls.measured, self._controls.carded))
+                measured, carded = (np.isin(neurons, some) for some in (self._controls.measured, self._controls.carded))
                 for basis, axes in bases.items():
                     of_all = activation_measures(models[basis])
                     # No axis of a rotation is silent.
                     kept = {name: of_all[name] if basis == "rotated" else of_all[name][measured] for name in of_all}
                     values += value_rows(layer, basis, "activation", kept)
                     values += value_rows(layer, basis, "winners", self._card_measures(axes[:, carded]))
-        return found, values
+        return modelled, values
 
     def examples(self, numbers: Int64s) -> list[pa.Table]:
         """Return the rows of `examples` from the tenths of the neurons' ranges."""
@@ -110,12 +110,12 @@ class SampleExplainer:
             for layer, _, units in self._layers(numbers)
         ]
 
-    def negatives(self, card: Card, own: Own, won: Int64s, activations: Float32s, pole: str) -> list[Row]:
+    def negatives(self, card: Card, own_literals: Own, won: Int64s, activations: Float32s, pole: str) -> list[Row]:
         """Return the columns of `examples` for the hard negatives of a card.
 
         Args:
-            card: the published card, in terms of the pool's literals and those of `own` after them.
-            own: the literals of this neuron and pole alone.
+            card: the published card, in terms of the pool's literals and `own_literals` after them.
+            own_literals: the literals of this neuron and pole alone.
             won: the rows of the neuron's winners at both poles.
             activations: the neuron's activations in the sample, `[n]`.
             pole: the card's pole.
@@ -123,18 +123,18 @@ class SampleExplainer:
         size = len(self._literals)
         has = np.zeros((len(self.rows), len(card.literals)), np.bool_)
         is_pool = card.literals < size
-        for place in np.flatnonzero(is_pool).tolist():
-            has[:, place] = having(self._matrix, card.literals[place])
+        for index in np.flatnonzero(is_pool).tolist():
+            has[:, index] = having(self._matrix, card.literals[index])
         if not is_pool.all():
             which, (places, is_known) = card.literals[~is_pool] - size, self._in_baseline
-            has[np.ix_(is_known, ~is_pool)] = own.matrix[which][:, places].toarray().T > 0
-            has[np.ix_(~is_known, ~is_pool)] = own.find(self.rows[~is_known])[which].toarray().T > 0
-        places = hard_negatives(
+            has[np.ix_(is_known, ~is_pool)] = own_literals.matrix[which][:, places].toarray().T > 0
+            has[np.ix_(~is_known, ~is_pool)] = own_literals.find(self.rows[~is_known])[which].toarray().T > 0
+        negatives = hard_negatives(
             card.scores(has), card.threshold, activations, np.isin(self.rows, won), pole, self._is_sparse
         )
         return [
-            {"rank": rank, "sent_id": int(self._ids[place]), "activation": float(activations[place])}
-            for rank, place in enumerate(places.tolist(), 1)
+            {"rank": rank, "sent_id": int(self._ids[sentence]), "activation": float(activations[sentence])}
+            for rank, sentence in enumerate(negatives.tolist(), 1)
         ]
 
     def _layers(self, numbers: Int64s) -> Iterator[tuple[int, Int64s, Int64s]]:
@@ -155,16 +155,16 @@ class SampleExplainer:
         order = np.argsort(-activations, kind="stable")
         top = order[: max(len(order) // 10, 1)]
         terms: list[Row] = []
-        for place in range(int(models.count[unit])):
-            literal, weight = int(models.literals[unit, place]), float(models.weights[unit, place])
+        for index in range(int(models.count[unit])):
+            literal, weight = int(models.literals[unit, index]), float(models.weights[unit, index])
             has = having(self._matrix, literal)
             holds = has if weight > 0 else ~has
             copies = self._fitter.near_copies(literal).tolist()
             terms.append(
                 {
-                    "model": "activation", "rank": place + 1, **named(self._literals.every[literal]),
+                    "model": "activation", "rank": index + 1, **named(self._literals.every[literal]),
                     "negated": weight < 0, "weight": weight, "share": holds[top].mean(),
-                    "baseline_share": holds.mean(), "gain": models.gains[unit, place], "stability": None,
+                    "baseline_share": holds.mean(), "gain": models.gains[unit, index], "stability": None,
                     "also": [self._literals.every[copy].pattern for copy in copies],
                     "sent_ids": self._ids[order[holds[order]][:EXAMPLES]].tolist(),
                 }
@@ -182,12 +182,13 @@ class SampleExplainer:
         if 2 * size > n:
             return measured
         for axis, top in enumerate(np.sort(highest(activations.T, size), 1)):
-            own = self._sets.fold(self.rows[top])
+            folded = self._sets.fold(self.rows[top])
             evidence = Evidence(
-                winners=size, documents=own.documents, folds=own.folds, too_many=False, f1=own.calls.f1,
-                chance=by_chance(size, n), nuisance=own.of_nuisance.f1, matched=None, finds=own.size > 0, area=None,
+                winners=size, documents=folded.documents, folds=folded.folds, too_many=False, f1=folded.calls.f1,
+                chance=by_chance(size, n), nuisance=folded.of_nuisance.f1, matched=None, finds=folded.size > 0,
+                area=None,
             )  # fmt: skip
-            measured["f1"][axis], measured["nuisance_f1"][axis] = own.calls.f1.value, own.of_nuisance.f1.value
-            measured["average_precision"][axis] = own.asked.ranked(own.size).average_precision.value
+            measured["f1"][axis], measured["nuisance_f1"][axis] = folded.calls.f1.value, folded.of_nuisance.f1.value
+            measured["average_precision"][axis] = folded.asked.ranked(folded.size).average_precision.value
             measured["found"][axis] = evidence.is_rule()
         return measured

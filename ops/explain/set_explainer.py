@@ -147,11 +147,11 @@ class Folded:
 
     def holding(self, candidate: int, negated: bool) -> Int64s:
         """Return the rows of the winners that have a candidate, or for which it is known that they lack it."""
-        own = self.lesson.candidates
-        has = are_in(own.of_winners[candidate])
+        candidates = self.lesson.candidates
+        has = are_in(candidates.of_winners[candidate])
         if negated:
-            known = own.known[candidate]
-            has = ~has if known < 0 else ~has & are_in(own.of_winners[known])
+            known = candidates.known[candidate]
+            has = ~has if known < 0 else ~has & are_in(candidates.of_winners[known])
         return self.rows[has[self.lesson.winners.layout.place]]
 
 
@@ -181,8 +181,8 @@ class SetExplainer:
         self._document, self._fold = document, fold
         self._others = Sentences.of(document[known.rows], fold[known.rows])
         self._by_sentence = known.matrix.T.tocsr()
-        found, place = occurrences(known.matrix), self._others.layout.place
-        self._placed, self._offsets = place[found.sentences].astype(np.int32), found.offsets
+        having, place = occurrences(known.matrix), self._others.layout.place
+        self._placed, self._offsets = place[having.sentences].astype(np.int32), having.offsets
         self._totals = self._counted(np.arange(len(known.rows)))
         self._sizes = np.bincount(fold[known.rows], minlength=FOLDS)
         support = self._totals.sum(1)
@@ -202,12 +202,12 @@ class SetExplainer:
         rows, literals = np.concatenate((self.known.rows[listed], more)), self._by_sentence[listed]
         return rows, vstack((literals, self._find(more).T), "csr") if len(more) else literals
 
-    def fold(self, winners: Int64s, own: Own | None = None) -> Folded:
+    def fold(self, winners: Int64s, own_literals: Own | None = None) -> Folded:
         """Learn the cards of a set of winners, and test them.
 
         Args:
             winners: the winners' rows in the store, ascending and distinct.
-            own: literals that are only tested on this set.
+            own_literals: literals that are only tested on this set.
         """
         places, is_known = places_among(self.known.rows, winners)
         # The winners among the known sentences come first.
@@ -216,7 +216,7 @@ class SetExplainer:
         of_winners = Sentences.of(self._document[rows], self._fold[rows])
         others = self._others.without(self._others.layout.place[places])
         each = (self.sentences - len(rows)) / max(len(self.known.rows) - len(places), 1)
-        offered = Offered.of(self.pool, self._cost, own)
+        offered = Offered.of(self.pool, self._cost, own_literals)
         which, listed = np.zeros(0, np.int64), np.zeros((FOLDS + 1, 0), np.bool_)
         if 0 < 2 * len(winners) <= self.sentences:
             which, listed = self._shortlist(places, further, each, offered)
@@ -225,7 +225,7 @@ class SetExplainer:
 
     def _shortlist(self, places: Int64s, further: Int64s, each: float, offered: Offered) -> tuple[Int64s, Bools]:
         """Return what `shortlist` returns; literals past the pool's end are the set's own."""
-        fold, own = self._fold, offered.own
+        fold, own_literals = self._fold, offered.own
         # Only a sample of many winners is listed, so the other sentences count proportionally less.
         listed, more = _sampled(places, further)
         inside = self._counted(places)
@@ -236,13 +236,13 @@ class SetExplainer:
         )  # fmt: skip
         if len(more):
             winners = winners + _counted_rows(self._find(more), fold[more])
-        if own is not None:
-            of_own = own.matrix.T.tocsr()
+        if own_literals is not None:
+            of_own = own_literals.matrix.T.tocsr()
             of_known = [
                 count_by_fold(of_own, some, fold[self.known.rows[some]], FOLDS)
                 for some in (listed, places, np.arange(len(self.known.rows)))
             ]
-            own_winners = of_known[0] + (_counted_rows(own.find(more), fold[more]) if len(more) else 0)
+            own_winners = of_known[0] + (_counted_rows(own_literals.find(more), fold[more]) if len(more) else 0)
             winners, others = np.vstack((winners, own_winners)), np.vstack((others, of_known[2] - of_known[1]))
         share = (len(listed) + len(more)) / (len(places) + len(further))
         return shortlist(winners, others, sizes, each * share, offered.known, offered.nuisance, offered.cost)
@@ -251,23 +251,25 @@ class SetExplainer:
         self, which: Int64s, listed: Bools, places: Int64s, further: Int64s, offered: Offered, winners: Sentences
     ) -> Candidates:
         """Return literals with the winners and the other sentences that have them."""
-        pool, own, layout, size = self.pool, offered.own, self._others.layout, len(self.pool.nuisance)
+        pool, own_literals, layout, size = self.pool, offered.own, self._others.layout, len(self.pool.nuisance)
         of_pool, of_own = which[which < size], which[which >= size] - size
         bits = bits_of(self._placed, self._offsets, of_pool, layout.words)
-        if own is not None:
-            found = occurrences(own.matrix)
-            bits = np.concatenate((bits, bits_of(layout.place[found.sentences], found.offsets, of_own, layout.words)))
+        if own_literals is not None:
+            having = occurrences(own_literals.matrix)
+            bits = np.concatenate((bits, bits_of(layout.place[having.sentences], having.offsets, of_own, layout.words)))
         inside = len(places)
         of_winners = picked(bits, layout.place[places], winners.layout.place[:inside], winners.layout.words)
         if len(further):
-            parts = [pool.find(further, of_pool)] + ([own.find(further)[of_own]] if own is not None else [])
+            parts = [pool.find(further, of_pool)] + (
+                [own_literals.find(further)[of_own]] if own_literals is not None else []
+            )
             beyond = occurrences(vstack(parts, "csr"))
             to = winners.layout.place[inside:]
             of_winners |= bits_of(to[beyond.sentences], beyond.offsets, np.arange(len(which)), winners.layout.words)
         known = offered.known[which]
-        place = np.where(known < 0, -1, np.searchsorted(which, known))
+        key_index = np.where(known < 0, -1, np.searchsorted(which, known))
         return Candidates(
-            of_winners, bits, place, offered.nuisance[which], offered.plainness[which], offered.cost[which], listed
+            of_winners, bits, key_index, offered.nuisance[which], offered.plainness[which], offered.cost[which], listed
         )
 
     def _find(self, rows: Int64s) -> csr_array:
@@ -287,6 +289,6 @@ def _sampled(places: Int64s, further: Int64s) -> tuple[Int64s, Int64s]:
     return places[::step], further[::step]
 
 
-def _counted_rows(found: csr_array, fold: Int8s) -> Int32s:
-    """Return how many of the sentences of each fold have each literal, `[L, folds]`, given `found [L, sentences]`."""
-    return count_by_fold(found.T.tocsr(), np.arange(len(fold)), fold, FOLDS)
+def _counted_rows(matrix: csr_array, fold: Int8s) -> Int32s:
+    """Return how many of the sentences of each fold have each literal, `[L, folds]`, given `matrix [L, sentences]`."""
+    return count_by_fold(matrix.T.tocsr(), np.arange(len(fold)), fold, FOLDS)

@@ -102,12 +102,12 @@ class Asked:
     @classmethod
     def of(cls, lesson: Lesson, cards: Sequence[Sequence[Card]]) -> "Asked":
         """Ask the cards of each size, of which there is one for each fold."""
-        own, parts = lesson.candidates, (lesson.others, lesson.winners)
+        candidates, parts = lesson.candidates, (lesson.others, lesson.winners)
         winner, document, fold = lesson.asked
         scores = np.concatenate(
             [
                 fold_scores(cards, bits, some.layout)[:, some.places]
-                for some, bits in zip(parts, (own.of_others, own.of_winners), strict=True)
+                for some, bits in zip(parts, (candidates.of_others, candidates.of_winners), strict=True)
             ], 1
         )  # fmt: skip
         thresholds = np.array([[card.threshold for card in of_folds] for of_folds in cards])
@@ -115,18 +115,18 @@ class Asked:
 
     def calls(self) -> list[Calls]:
         """Return what the cards of each size call winners."""
-        asked = np.flatnonzero(self.winner | self.called.any(0))
-        documents, place = np.unique(self.document[asked], return_inverse=True)
+        sentences = np.flatnonzero(self.winner | self.called.any(0))
+        documents, index = np.unique(self.document[sentences], return_inverse=True)
 
         def by_document(values: Floats) -> Float64s:
-            return np.asarray(np.bincount(place, values, len(documents)), np.float64)
+            return np.asarray(np.bincount(index, values, len(documents)), np.float64)
 
-        winner = self.winner[asked].astype(np.float64)
+        winner = self.winner[sentences].astype(np.float64)
         winners = by_document(winner)
         weight, more = np.where(winner > 0, 1.0, self.each), more_false_calls(self.each)
         return [
-            Calls(documents, by_document(own * winner), by_document(own * weight), winners, more)
-            for own in self.called[:, asked]
+            Calls(documents, by_document(called * winner), by_document(called * weight), winners, more)
+            for called in self.called[:, sentences]
         ]
 
     def f1_by_fold(self, size: int) -> Float64s:
@@ -179,11 +179,11 @@ def _levels(scores: Float64s, fold: Int8s) -> tuple[Int64s, int]:
     values = encoded.dictionary.to_numpy()
     rank = np.empty(len(values), np.int64)
     rank[np.argsort(-values)] = np.arange(len(values))
-    place = fold.astype(np.int64) * len(values) + rank[encoded.indices.to_numpy()]
+    cell = fold.astype(np.int64) * len(values) + rank[encoded.indices.to_numpy()]
     occurs = np.zeros((FOLDS, len(values)), np.int64)
-    occurs.ravel()[place] = 1
+    occurs.ravel()[cell] = 1
     up_to = occurs.cumsum(1)
-    return up_to.ravel()[place] - 1, int(up_to.max(initial=0))
+    return up_to.ravel()[cell] - 1, int(up_to.max(initial=0))
 
 
 @compiled
@@ -222,5 +222,5 @@ def best_single_f1(lesson: Lesson) -> float:
     f1 = 2 * learned / np.maximum(calls_learned + (winners.sum() - winners), 1e-300)
     f1 = np.where(np.tile(lesson.candidates.listed[:FOLDS], 2), f1, -1.0)
     calling = np.flatnonzero(f1.max(1) >= 0)  # a fold without candidates calls nothing
-    own = calling, np.argmax(f1[calling], 1)
-    return float(2 * hits[own].sum() / (called[own].sum() + winners.sum() + more_false_calls(lesson.each)))
+    best = calling, np.argmax(f1[calling], 1)
+    return float(2 * hits[best].sum() / (called[best].sum() + winners.sum() + more_false_calls(lesson.each)))

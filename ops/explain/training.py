@@ -107,11 +107,11 @@ class Lesson:
             allowed: which candidates may be chosen, `[M]`; by default all.
             most: maximum number of literals that are not nuisance.
         """
-        winners, others, own = self.winners.training(without), self.others.training(without), self.candidates
+        winners, others, candidates = self.winners.training(without), self.others.training(without), self.candidates
         if not winners.any() or not others.any():
             return None
-        every = np.ones(len(own.nuisance), np.bool_) if allowed is None else allowed
-        return _learn(winners, others, own, self.each, self._both, self._document, without, every, most, NEAR)
+        every = np.ones(len(candidates.nuisance), np.bool_) if allowed is None else allowed
+        return _learn(winners, others, candidates, self.each, self._both, self._document, without, every, most, NEAR)
 
     @cached_property
     def asked(self) -> tuple[Bools, Int64s, Int8s]:
@@ -124,10 +124,10 @@ class Lesson:
     @cached_property
     def by_fold(self) -> tuple[Int64s, Int64s, Int64s]:
         """How many winners and others have each candidate, `[folds, M]` each, and the number of both, `[folds, 2]`."""
-        own, parts = self.candidates, (self.winners, self.others)
+        candidates, parts = self.candidates, (self.winners, self.others)
         having = [
             some.layout.of_folds(of & some.used)
-            for some, of in zip(parts, (own.of_winners, own.of_others), strict=True)
+            for some, of in zip(parts, (candidates.of_winners, candidates.of_others), strict=True)
         ]
         sizes = [some.layout.of_folds(some.used[None])[:, 0] for some in parts]
         return having[0], having[1], np.stack(sizes, 1)
@@ -135,16 +135,16 @@ class Lesson:
 
 @compiled
 def _learn(
-    winners: UInt64s, others: UInt64s, own: Candidates, each: float, both: Int64s, document: Int64s, without: int,
-    allowed: Bools, most: int, least: float,
+    winners: UInt64s, others: UInt64s, candidates: Candidates, each: float, both: Int64s, document: Int64s,
+    without: int, allowed: Bools, most: int, least: float,
 ) -> Path:  # fmt: skip
     """Return the cards that are learned from these winners and others, as `Lesson.learn` describes."""
-    some = np.flatnonzero(own.listed[without])
-    known = own.known[some]
+    some = np.flatnonzero(candidates.listed[without])
+    known = candidates.known[some]
     given = Training(
-        winners, others, own.of_winners[some], own.of_others[some], each,
-        np.where(known < 0, -1, np.searchsorted(some, known)), own.nuisance[some], _near(both, without, some, least),
-        own.plainness[some], own.cost[some, without], document,
+        winners, others, candidates.of_winners[some], candidates.of_others[some], each,
+        np.where(known < 0, -1, np.searchsorted(some, known)), candidates.nuisance[some],
+        _near(both, without, some, least), candidates.plainness[some], candidates.cost[some, without], document,
     )  # fmt: skip
     path = grow(given, allowed[some], MOST_NUISANCE, most)
     return Path(some[path.literals], path.ends, path.beta, path.threshold)
@@ -218,7 +218,7 @@ def _best(
     They are `[folds, 2, SHORTLIST]`: language literals, then nuisance, each from the best on; -1 where there are fewer.
     """
     literals, folds = winners.shape
-    found = np.full((folds, 2, SHORTLIST), -1)
+    best = np.full((folds, 2, SHORTLIST), -1)
     worth = np.full((folds, 2, SHORTLIST), -NEARLY)
     every = (sizes[:, 0].sum(), sizes[:, 1].sum())
     rest = every[0] - sizes[:, 0]
@@ -245,17 +245,17 @@ def _best(
             if max(hits, size * w / total) < LEAST_WINNERS and not kind:
                 continue
             # The gain is at most the divergences of winners and others, each bounded by chi-square; a nat for rounding.
-            own, places = worth[fold, kind], found[fold, kind]
+            gains, chosen = worth[fold, kind], best[fold, kind]
             chance = size / total
             variance = chance * (1 - chance)
             bound = (1 + w / (total - w)) * (hits - w * chance) ** 2 / w + variance
-            if bound <= (cost[literal, fold] + own[last]) * variance:
+            if bound <= (cost[literal, fold] + gains[last]) * variance:
                 continue
             gained = gain_of(hits, size * w / total, size, w, w, total, each / 2) - cost[literal, fold]
-            if gained > own[last]:
+            if gained > gains[last]:
                 at = last
-                while at and own[at - 1] < gained:
-                    own[at], places[at] = own[at - 1], places[at - 1]
+                while at and gains[at - 1] < gained:
+                    gains[at], chosen[at] = gains[at - 1], chosen[at - 1]
                     at -= 1
-                own[at], places[at] = gained, literal
-    return found
+                gains[at], chosen[at] = gained, literal
+    return best

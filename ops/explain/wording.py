@@ -77,13 +77,13 @@ def explanation_text(
         )
         rule = Combination.of([abs(term.weight) for term in ordered], needed, bounds, strongest)
         condition = rule.text([say(term, rules, MOST_CHARACTERS) for term in ordered])
-        said = f"Rule: sentences {condition}{_called(in_sample, held_out)} (held-out F1 {f1:.2f})."
+        claim = f"Rule: sentences {condition}{_called(in_sample, held_out)} (held-out F1 {f1:.2f})."
     else:
-        said = _without_rule(verdict, terms, winners, area, rules)
+        claim = _without_rule(verdict, terms, winners, area, rules)
     by_gain = sorted((term for term in moves if (term.gain or 0.0) > 0), key=lambda term: -(term.gain or 0.0))
     named, rest = [say(term, rules, MOST_CHARACTERS).noun for term in by_gain[:NAMED_BY]], len(by_gain) - NAMED_BY
     named += [counted(rest, "other")] if rest > 0 else []
-    return f"{typically}{said}{_activation_text(r2, named)}"
+    return f"{typically}{claim}{_activation_text(r2, named)}"
 
 
 def percent(share: float) -> str:

@@ -50,24 +50,27 @@ class Literals:
     ) -> None:
         rows = zip(*(pool[name].to_pylist() for name in ("kind", "pattern", "items")), strict=True)
         self.every = [Literal(*row) for row in rows]
-        self.kind: Int8s = np.array([KINDS.index(own.kind) for own in self.every], np.int8)
+        self.kind: Int8s = np.array([KINDS.index(literal.kind) for literal in self.every], np.int8)
         self._profiler = Profiler(view, nuisance)
-        sources = [own.name for own in value_properties(self._profiler).values() if own.is_nuisance]
+        sources = [source.name for source in value_properties(self._profiler).values() if source.is_nuisance]
         are_nuisance = [
-            own.kind == "length" or own.is_key or (own.kind == "value" and own.items[0] in sources)
-            for own in self.every
+            literal.kind == "length" or literal.is_key or (literal.kind == "value" and literal.items[0] in sources)
+            for literal in self.every
         ]
         self.nuisance: Bools = np.array(are_nuisance, bool)
-        keys = {own.items[0]: i for i, own in enumerate(self.every) if own.is_key}
-        known = [keys.get(own.items[0], -1) if own.kind == "value" and not own.is_key else -1 for own in self.every]
+        keys = {literal.items[0]: i for i, literal in enumerate(self.every) if literal.is_key}
+        known = [
+            keys.get(literal.items[0], -1) if literal.kind == "value" and not literal.is_key else -1
+            for literal in self.every
+        ]
         self.known: Int64s = np.array(known, np.int64)
         self.plainness = plainness(self.every)
         self._asked: dict[str, _Asked] = {}
         self._place = np.zeros(len(self), np.int64)  # index among the literals of its kind
         for number in np.unique(self.kind).tolist():
-            own = np.flatnonzero(self.kind == number)
-            self._place[own] = np.arange(len(own))
-            self._asked[KINDS[number]] = self._ask(KINDS[number], [self.every[i] for i in own], kinds)
+            of_kind = np.flatnonzero(self.kind == number)
+            self._place[of_kind] = np.arange(len(of_kind))
+            self._asked[KINDS[number]] = self._ask(KINDS[number], [self.every[i] for i in of_kind], kinds)
         self._every = self._finders(np.arange(len(self)))
 
     def __len__(self) -> int:
@@ -85,7 +88,7 @@ class Literals:
         finders = self._every if which is None else self._finders(which)
         n = len(self) if which is None else len(which)
         parts = [
-            incidence(_side_by_side([(own, find(selection)) for own, find in finders], n), len(selection.rows))
+            incidence(_side_by_side([(indices, find(selection)) for indices, find in finders], n), len(selection.rows))
             for first in range(0, max(len(rows), 1), _ROWS)
             for selection in [self._profiler.select(rows[first : first + _ROWS])]
         ]
@@ -112,14 +115,14 @@ class Literals:
 
     def _finders(self, which: Int64s) -> list[tuple[Int64s, _Find]]:
         """Return, for each kind, the positions in `which` of the kind's literals, and the function that finds them."""
-        found = []
+        finders = []
         for kind, asked in self._asked.items():
-            own = np.flatnonzero(self.kind[which] == KINDS.index(kind))
-            place = self._place[which[own]]
-            known = asked.known[place]
+            of_kind = np.flatnonzero(self.kind[which] == KINDS.index(kind))
+            index = self._place[which[of_kind]]
+            known = asked.known[index]
             if known.any():
-                found.append((own[known], asked.finder(place[known])))
-        return found
+                finders.append((of_kind[known], asked.finder(index[known])))
+        return finders
 
 
 class _Patterns:

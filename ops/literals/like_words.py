@@ -49,8 +49,8 @@ class LikeWords:
         if len(known) < 2:
             return cls.none()
         directions = directions_from_mean(vectors[known])
-        own = pa.array([words[i] for i in known.tolist()], names.array.type)
-        codes = np.asarray(pc.index_in(own, value_set=names.array).to_numpy(zero_copy_only=False), np.int64)
+        known_words = pa.array([words[i] for i in known.tolist()], names.array.type)
+        codes = np.asarray(pc.index_in(known_words, value_set=names.array).to_numpy(zero_copy_only=False), np.int64)
         random = np.random.default_rng([seed, WORD_PAIRS])
         first = random.integers(0, len(known), _PAIRS)
         other = (first + random.integers(1, len(known), _PAIRS)) % len(known)

@@ -45,8 +45,8 @@ def plainness(literals: Sequence[Literal], first: int = 0) -> Int64s:
     >>> plainness(some).argsort().tolist()
     [2, 1, 0]
     """
-    kind = np.array([PLAINEST_FIRST.index(own.kind) for own in literals], np.int64)
+    kind = np.array([PLAINEST_FIRST.index(literal.kind) for literal in literals], np.int64)
     # That a sentence has a key of metadata says less than the key's value.
-    size = np.array([255 if own.is_key else min(len(own.items), 254) for own in literals], np.int64)
-    length = np.array([min(len(own.pattern), 255) for own in literals], np.int64)
+    size = np.array([255 if literal.is_key else min(len(literal.items), 254) for literal in literals], np.int64)
+    length = np.array([min(len(literal.pattern), 255) for literal in literals], np.int64)
     return (kind << 56 | size << 48 | length << 40) + first + np.arange(len(literals))

@@ -57,7 +57,7 @@ class OwnWords:
     def literals(self, patterns: Sequences) -> list[Literal]:
         """Return patterns as literals; for few patterns this is faster than the method of the kind itself."""
         items = [[self._name(code) for code in codes] for codes in patterns.to_lists()]
-        return [Literal("word", " ".join(own), own) for own in items]
+        return [Literal("word", " ".join(words), words) for words in items]
 
     def mine(self, winners: Int64s, counted: Bools, number: int) -> tuple[Sequences, Occurrences]:
         """Return the 30 patterns of highest G2 above 0, best first, as codes, and which of the baseline have them.
@@ -69,10 +69,10 @@ class OwnWords:
             counted: the sentences of the baseline that are not winners, `[baseline]`.
             number: the number of the draw; the sample depends on it and on the seed.
         """
-        own = np.sort(winners[draw(len(winners), MOST_WINNERS, self._seed, OWN_WINNERS, number)])
-        members = Sequences(own.astype(np.int32), np.array([0, len(own)]))
+        rows = np.sort(winners[draw(len(winners), MOST_WINNERS, self._seed, OWN_WINNERS, number)])
+        members = Sequences(rows.astype(np.int32), np.array([0, len(rows)]))
         sets = SentenceSets.gather(np.array([number]), members, self.kind.view.store)
-        least = least_support(self.kind.min_support, len(own), self._min_count)
+        least = least_support(self.kind.min_support, len(rows), self._min_count)
         mined = self.kind.mine(sets, np.array([[least, NEVER, NEVER]], np.int64))
         words, at_most = self._rarest(mined.patterns)
         # Each word of a pattern is mined too, as a pattern of its own.
@@ -81,16 +81,16 @@ class OwnWords:
         single = np.flatnonzero(patterns.lengths == 1)
         single = single[np.argsort(words[single])]
         alone = single[np.searchsorted(words[single], words)]
-        found = count_sequences.occurrences(self._words, patterns, self.kind.max_gap)
-        count, rest = incidence(found, len(counted)) @ counted.astype(np.int64), int(np.count_nonzero(counted))
+        occurrences = count_sequences.occurrences(self._words, patterns, self.kind.max_gap)
+        count, rest = incidence(occurrences, len(counted)) @ counted.astype(np.int64), int(np.count_nonzero(counted))
         good = self._pool.find(patterns) < 0
         if self._productivity:
             lift = (support + 0.5) * (count[alone] + 0.5) / (self._productivity * (support[alone] + 0.5)) - 0.5
             good &= (patterns.lengths == 1) | (count <= lift)
-        g2 = np.where(good, signed_g2(support, len(own), count, rest), 0.0)
+        g2 = np.where(good, signed_g2(support, len(rows), count, rest), 0.0)
         order = np.lexsort((patterns.lengths, -support, -g2))[:TOP]
         best = order[g2[order] > 0]
-        chosen = Sequences(found.sentences, found.offsets).take(best)
+        chosen = Sequences(occurrences.sentences, occurrences.offsets).take(best)
         return patterns.take(best), Occurrences(chosen.items, chosen.offsets)
 
     def _rarest(self, patterns: Sequences) -> tuple[Int64s, Int64s]:

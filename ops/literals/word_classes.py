@@ -90,7 +90,7 @@ def token_vectors(spellings: list[str], facts: ModelFacts) -> Float32s:
     return embedded(spellings, table, Tokenizer(facts))
 
 
-def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table:
+def topic_literals(corpus: CorpusWords, vectors: Float32s, seed: int) -> pa.Table:
     """Cluster words by k-means of their directions and return the classes as rows of the pool's `SCHEMA`.
 
     Directions are measured from the mean of all words. A class is named after its three most typical words; its items
@@ -98,7 +98,7 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
     word itself.
 
     Args:
-        found: the words.
+        corpus: its words.
         vectors: the vector of each word, `[words, width]`; a word whose vector is zero is in no class.
         seed: the seed of the k-means.
     """
@@ -109,8 +109,8 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
     labels = k_means(directions, classes_of(len(known)), np.random.default_rng([seed, TOPICS]))
     centres = unit(centroids(directions, labels).astype(np.float32))
     closeness = np.einsum("ij,ij->i", directions, centres[labels])
-    typical = closeness * np.log(found.sentences[known])
+    typical = closeness * np.log(corpus.sentences[known])
     order = np.lexsort((known, -typical, labels))
     classes = np.split(known[order], np.cumsum(np.bincount(labels))[:-1])
-    items = [[found.words[word] for word in own] for own in classes if len(own) > 1]
-    return literal_rows("word_class", [", ".join(own[:_NAMED_BY]) for own in items], items)
+    items = [[corpus.words[word] for word in members] for members in classes if len(members) > 1]
+    return literal_rows("word_class", [", ".join(words[:_NAMED_BY]) for words in items], items)

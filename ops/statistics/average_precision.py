@@ -60,14 +60,14 @@ def average_precision(winners: Ranked, others: Ranked, parts: int, folds: int, d
     starts = np.searchsorted(ladder, (np.arange(folds * parts + 1) - 0.5) * _BEYOND)
     size = int(np.diff(starts).max(initial=0)) + 1
 
-    def kind(own: Ranked) -> Int64s:
-        return own.fold * size + np.searchsorted(ladder, own.order) - starts[own.fold]
+    def kind(ranked: Ranked) -> Int64s:
+        return ranked.fold * size + np.searchsorted(ladder, ranked.order) - starts[ranked.fold]
 
     of_winners, of_others = kind(winners), kind(others)
     shape = (parts, folds, size)
     hits, rest = (
-        np.bincount(own, minlength=folds * parts * size).reshape(shape).astype(np.float64)
-        for own in (of_winners, of_others)
+        np.bincount(kinds, minlength=folds * parts * size).reshape(shape).astype(np.float64)
+        for kinds in (of_winners, of_others)
     )
     value, winner, other = _linearised(hits, rest)
     document = np.concatenate((winners.document, others.document))
@@ -93,7 +93,7 @@ def _linearised(hits: Float64s, others: Float64s) -> tuple[Float64s, Float64s, F
         right, wrong = hits.cumsum(2), weight.cumsum(2)
         known = (right[:, :, -1:] > 0) & (wrong[:, :, -1:] > 0)
         share = np.where(known & (hits > 0), 1 / (right + wrong), 0.0)
-        value = np.array([mean_precision(*own)[0] for own in zip(hits[..., None], weight[..., None], strict=True)])
+        value = np.array([mean_precision(*part)[0] for part in zip(hits[..., None], weight[..., None], strict=True)])
         total = (hits * known).sum((1, 2))[:, None, None]
         of_winner = np.where(known, right * share - value[:, None, None] + _tail(hits * wrong * share**2), 0.0)
         of_other = -_tail(hits * right * share**2)
@@ -121,20 +121,20 @@ def mean_precision(hits: Float64s, others: Float64s) -> Float64s:
             score down, `[rows, levels, samples]`.
     """
     rows, size, samples = hits.shape
-    found = np.full(samples, np.nan)
+    means = np.full(samples, np.nan)
     for sample in range(samples):
         total, weight = 0.0, 0.0
         for row in range(rows):
             area, right, wrong = 0.0, 0.0, 0.0
             for level in range(size):
-                own = hits[row, level, sample]
-                right += own
+                winners = hits[row, level, sample]
+                right += winners
                 wrong += others[row, level, sample]
-                if own > 0:
-                    area += own * right / (right + wrong)
+                if winners > 0:
+                    area += winners * right / (right + wrong)
             if right > 0 and wrong > 0:
                 total += area
                 weight += right
         if weight > 0:
-            found[sample] = total / weight
-    return found
+            means[sample] = total / weight
+    return means

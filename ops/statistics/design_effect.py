@@ -69,7 +69,7 @@ def effects_of_residuals(
     """
     first = begins_group(key, documents)
     group = np.cumsum(first) - 1
-    sums, alone, hit = (np.bincount(group, own) for own in (residuals, residuals**2, hits))
+    sums, alone, hit = (np.bincount(group, values) for values in (residuals, residuals**2, hits))
     # Exactly 0 for a document with one residual, whose square equals the sum of squares.
     together = np.bincount(key[first], sums**2 - alone, minlength=len(n))
     by_sentence = np.bincount(key[first], alone, minlength=len(n))
@@ -102,10 +102,10 @@ def expected_effects(
         count, n, squares, products, n_squares: the arguments of `design_effects` for the baseline; p is `count / n`.
         own_n, own_squares: the number of winners, and the sum over documents of their squared number of winners.
     """
-    a, n2, ww, n1, own = (np.asarray(given, np.float64) for given in (count, n, n_squares, own_n, own_squares))
+    a, n2, ww, n1, won_squares = (np.asarray(given, np.float64) for given in (count, n, n_squares, own_n, own_squares))
     with np.errstate(divide="ignore", invalid="ignore"):
         whole = np.maximum(_together(a, n2, a / n2, squares, products, ww), 0.0)
-        chance = np.where(ww > n2, np.minimum((own / n1 - 1) / (ww / n2 - 1), 1.0), 0.0)
+        chance = np.where(ww > n2, np.minimum((won_squares / n1 - 1) / (ww / n2 - 1), 1.0), 0.0)
     return np.where(n2 > 0, 1 + chance * whole, 1.0)
 
 

@@ -110,7 +110,7 @@ def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike) -> F
     if not len(known):
         return result
     values = values[known]
-    family, group = (np.unique(np.asarray(own)[known], return_inverse=True)[1] for own in (families, groups))
+    family, group = (np.unique(np.asarray(labels)[known], return_inverse=True)[1] for labels in (families, groups))
     pairs, pair = np.unique(group * (family.max() + 1) + family, return_inverse=True)
     least = np.ones(len(pairs))
     np.minimum.at(least, pair, values)
@@ -134,9 +134,9 @@ def _stepped_up(values: Float64s, offsets: Int64s) -> Float64s:
     for group in range(offsets.size - 1):
         first, stop = offsets[group], offsets[group + 1]
         least = 1.0
-        for place in range(stop - 1, first - 1, -1):
-            least = min(least, values[place] * (stop - first) / (place - first + 1))
-            result[place] = least
+        for index in range(stop - 1, first - 1, -1):
+            least = min(least, values[index] * (stop - first) / (index - first + 1))
+            result[index] = least
     return result
 
 

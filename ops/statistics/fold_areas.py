@@ -38,12 +38,12 @@ class FoldAreas:
         smaller = is_a if is_a.sum() <= len(is_a) / 2 else ~is_a
         parts, sizes = [], []
         for fold in np.unique(folds):
-            own = folds == fold
-            a, b = own & is_a, own & ~is_a
+            in_fold = folds == fold
+            a, b = in_fold & is_a, in_fold & ~is_a
             fewest = min(len(np.unique(documents[group])) for group in (a, b))
-            if fewest >= LEAST_DOCUMENTS and not np.isnan(scores[own]).any():
+            if fewest >= LEAST_DOCUMENTS and not np.isnan(scores[in_fold]).any():
                 parts.append(linear_areas(scores[a], scores[b], documents[a], documents[b]))
-                sizes.append(float(smaller[own].sum()))
+                sizes.append(float(smaller[in_fold].sum()))
         weights = np.array(sizes)
         return cls(tuple(parts), weights / weights.sum() if sizes else weights, scores.shape[1])
 
@@ -75,7 +75,7 @@ class FoldAreas:
         area = sum(own.area * weight for own, weight in zip(combined, self.weights, strict=True))
         variances = [np.stack(own.variances()) for own in combined]
         variance, total, expected = (
-            sum(own[place] * weight**power for own, weight in zip(variances, self.weights, strict=True))
-            for place, power in enumerate((2, 2, 4))
+            sum(own[index] * weight**power for own, weight in zip(variances, self.weights, strict=True))
+            for index, power in enumerate((2, 2, 4))
         )
         return np.asarray(area), np.sqrt(np.asarray(variance)), satterthwaite(np.asarray(total), np.asarray(expected))

@@ -17,8 +17,8 @@ def highest(values: Floats, most: int) -> Int64s:
     """
     # All values that equal the last one are kept, so that ties are broken by index.
     least = -np.partition(-values, most - 1, axis=1)[:, most - 1]
-    found = np.empty((len(values), most), np.int64)
+    columns = np.empty((len(values), most), np.int64)
     for i, (row, low) in enumerate(zip(values, least, strict=True)):
         among = np.flatnonzero(row >= low)
-        found[i] = among[np.argsort(-row[among], kind="stable")][:most]
-    return found
+        columns[i] = among[np.argsort(-row[among], kind="stable")][:most]
+    return columns

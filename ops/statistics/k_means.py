@@ -27,9 +27,9 @@ def k_means(points: Floats, clusters: int, seed: int | np.random.Generator, star
     """
     labels = fit_k_means(points, clusters, seed, starts).labels_
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    place = np.empty(len(first), np.int32)
-    place[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return place[inverse]
+    number = np.empty(len(first), np.int32)
+    number[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return number[inverse]
 
 
 def fit_k_means(

@@ -73,7 +73,7 @@ def lifts(counted: Counted) -> Lifts:
     The lift over all data sets is that of Mantel and Haenszel (1959), a ratio of sums. The error of its log is
     linearised too, with the data sets' weights fixed, or that of Greenland and Robins (1985) if the latter is larger.
     """
-    a, n1, c, n2 = (counted.sums(own) for own in (counted.hits, counted.winners, counted.others, counted.rest))
+    a, n1, c, n2 = (counted.sums(counts) for counts in (counted.hits, counted.winners, counted.others, counted.rest))
     usable = counted.usable & (n1 > 0) & (n2 > 0)
     if not usable.any():
         unknown = np.full(len(usable), np.nan)
@@ -89,7 +89,7 @@ def lifts(counted: Counted) -> Lifts:
         # What each document adds to the two shares of its data set.
         of_share = (counted.hits - (a / n1)[counted.part] * counted.winners) / n1[counted.part]
         of_other = (counted.others - (c / n2)[counted.part] * counted.rest) / n2[counted.part]
-        sizes = np.stack([counted.sums(own**2) for own in (counted.winners, counted.rest)])
+        sizes = np.stack([counted.sums(counts**2) for counts in (counted.winners, counted.rest)])
         freedom = np.maximum(np.minimum(*(np.stack((n1, n2)) ** 2 / sizes)) - 1, 1)
         documents = counted.sums((counted.winners > 0).astype(np.float64))
         correction = documents / np.maximum(documents - 1, 1)
@@ -99,13 +99,13 @@ def lifts(counted: Counted) -> Lifts:
     variance = float((correction * counted.sums(np.nan_to_num(effects) ** 2)).sum())
     pooled = _mantel_haenszel(a[usable], n1[usable], c[usable], n2[usable], above / below, above * below, variance,
                               float(freedom[usable].sum()))  # fmt: skip
-    asked = usable & (a + c > 0)
-    value, error = np.where(asked, value, np.nan), np.where(asked, error, np.nan)
+    known = usable & (a + c > 0)
+    value, error = np.where(known, value, np.nan), np.where(known, error, np.nan)
     significant = np.zeros(len(a), np.bool_)
-    if asked.any():
-        significant[asked] = significantly_above(value[asked], error[asked], freedom[asked])
-    half = np.where(asked, t_quantile(freedom), np.nan) * error
-    return Lifts(value, value - half, value + half, significant, *_heterogeneity(value[asked], error[asked]), pooled)
+    if known.any():
+        significant[known] = significantly_above(value[known], error[known], freedom[known])
+    half = np.where(known, t_quantile(freedom), np.nan) * error
+    return Lifts(value, value - half, value + half, significant, *_heterogeneity(value[known], error[known]), pooled)
 
 
 def _heterogeneity(value: Float64s, error: Float64s) -> tuple[float, float, float]:

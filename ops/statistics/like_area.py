@@ -38,16 +38,16 @@ class LikeArea:
         The p-value is below 0.05 exactly if 0.5 is outside the interval. Where the ends are NaN, it is NaN too.
         """
         linear, documents = Ratio.of(self.documents, self.gain, self.winners), int(np.count_nonzero(self.winners))
-        found = _with_interval(linear, documents)
-        if math.isnan(found.low):
-            return found, math.nan
+        interval = _with_interval(linear, documents)
+        if math.isnan(interval.low):
+            return interval, math.nan
         error, n = linear.error(0.0)[0], float(documents)
         if self.auc in (0.0, 1.0):
-            return found, float(2 * ndtr(-math.sqrt(n)))
+            return interval, float(2 * ndtr(-math.sqrt(n)))
         if error == 0:
-            return found, float(self.auc == 0.5)
+            return interval, float(self.auc == 0.5)
         n = self.auc * (1 - self.auc) / error**2
-        return found, float(2 * stdtr(linear.freedom, -2 * abs(self.auc - 0.5) * math.sqrt(n)))
+        return interval, float(2 * stdtr(linear.freedom, -2 * abs(self.auc - 0.5) * math.sqrt(n)))
 
 
 def like_area(
@@ -81,17 +81,17 @@ def like_area(
     """
     if np.isnan(winners).any() or np.isnan(others).any():
         raise ValueError("like_area: a value is NaN")
-    own = stop > first
-    if not own.any():
+    kept = stop > first
+    if not kept.any():
         return LikeArea(math.nan, np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-    auc, gain, other_gain = _gains(winners[own], others, first[own].astype(np.int64), stop[own].astype(np.int64))
-    both = np.concatenate([np.asarray(documents)[own], other_documents]).astype(np.int64)
-    names, place = distinct(both)
+    auc, gain, other_gain = _gains(winners[kept], others, first[kept].astype(np.int64), stop[kept].astype(np.int64))
+    both = np.concatenate([np.asarray(documents)[kept], other_documents]).astype(np.int64)
+    names, index = distinct(both)
     return LikeArea(
         float(auc),
         names,
-        np.asarray(np.bincount(place, np.concatenate([gain, other_gain]), len(names)), np.float64),
-        np.bincount(place[: len(gain)], minlength=len(names)).astype(np.float64),
+        np.asarray(np.bincount(index, np.concatenate([gain, other_gain]), len(names)), np.float64),
+        np.bincount(index[: len(gain)], minlength=len(names)).astype(np.float64),
     )
 
 

@@ -65,10 +65,10 @@ class Ratio:
         """
         effects, documents = self.effects, len(self.documents)
         if isinstance(other, Ratio):
-            names, place = np.unique(np.concatenate((self.documents, other.documents)), return_inverse=True)
+            names, index = np.unique(np.concatenate((self.documents, other.documents)), return_inverse=True)
             documents = len(names)
             both = np.concatenate((effects, -other.effects))
-            effects = np.asarray(np.bincount(place, both, documents), np.float64)
+            effects = np.asarray(np.bincount(index, both, documents), np.float64)
         if documents < 2:
             return math.nan, documents
         return math.sqrt(documents / (documents - 1) * float((effects**2).sum())), documents

@@ -87,13 +87,13 @@ class ItemCounter:
         is_kind = np.array([literal.kind in KINDS for literal in literals.every], np.bool_)
         self.is_item = is_kind & ~literals.nuisance
         self._cells = Cells(view.store, baseline)
-        asked = self.is_item.copy()
-        asked[self._known[self.is_item & (self._known >= 0)]] = True
-        self._row = np.where(asked, np.cumsum(asked) - 1, -1)  # of each literal in the counts
+        counted = self.is_item.copy()
+        counted[self._known[self.is_item & (self._known >= 0)]] = True
+        self._row = np.where(counted, np.cumsum(counted) - 1, -1)  # of each literal in the counts
         self._keys, of_words = self._count_words()
         # The last row is that of an item that no baseline sentence has.
         nothing = csr_array((1, self._cells.size), dtype=np.int32)
-        self._counts = vstack((*self._count_literals(matrix, np.flatnonzero(asked)), of_words, nothing), "csr")
+        self._counts = vstack((*self._count_literals(matrix, np.flatnonzero(counted)), of_words, nothing), "csr")
         self._counts.sort_indices()
         self._nothing = self._counts.shape[0] - 1
 
@@ -143,8 +143,8 @@ class ItemCounter:
         """
         strata, cells = winners.strata, self._cells.of(self._baseline[sentences])
         before = np.concatenate(([0], np.cumsum(np.bincount(cells, minlength=self._cells.size))))
-        own = before[strata.stop] - before[strata.first] + has[strata.further].astype(np.int64) @ strata.of_further
-        return np.asarray((own / strata.sizes)[strata.of])
+        having = before[strata.stop] - before[strata.first] + has[strata.further].astype(np.int64) @ strata.of_further
+        return np.asarray((having / strata.sizes)[strata.of])
 
     def _frequent(self, winners: Winners) -> tuple[Int64s, Int64s, Bools]:
         """Return the key and the literal of each item of enough winners and documents, and which winners have it.
@@ -185,14 +185,14 @@ class ItemCounter:
         # Counts of the same word and cell are added.
         return keys, csr_array((counts.astype(np.int32), (item, cell)), (len(keys), self._cells.size))
 
-    def _count_literals(self, matrix: csr_array, asked: Int64s) -> Iterator[csr_array]:
+    def _count_literals(self, matrix: csr_array, counted: Int64s) -> Iterator[csr_array]:
         """Return how many baseline sentences of each cell have each of some literals, in blocks of literals."""
         n = len(self._baseline)
         cells = csr_array(
             (np.ones(n, np.int32), self._cells.of(self._baseline), np.arange(n + 1)), (n, self._cells.size)
         )
-        for start, stop in spans(len(asked), _LITERALS):
-            yield matrix[asked[start:stop]].astype(np.int32) @ cells
+        for start, stop in spans(len(counted), _LITERALS):
+            yield matrix[counted[start:stop]].astype(np.int32) @ cells
 
 
 def documents_with(has: Bools, document: Int64s) -> Int64s:

@@ -65,12 +65,12 @@ class Strata:
         cell, further = cells.of(rows), np.flatnonzero(~in_baseline)
         won = np.concatenate(([0], np.cumsum(np.bincount(cell[in_baseline], minlength=cells.size))))
         beyond = np.concatenate(([0], np.cumsum(np.bincount(cell[further], minlength=cells.size))))
-        own, which = np.unique(cell, return_inverse=True)
-        dataset = own // cells.per_dataset * cells.per_dataset
-        first, stop = np.zeros_like(own), np.zeros_like(own)
-        is_open = np.ones(len(own), np.bool_)
+        winner_cells, which = np.unique(cell, return_inverse=True)
+        dataset = winner_cells // cells.per_dataset * cells.per_dataset
+        first, stop = np.zeros_like(winner_cells), np.zeros_like(winner_cells)
+        is_open = np.ones(len(winner_cells), np.bool_)
         for width in WIDTHS.tolist():
-            begin = dataset + (own - dataset) // width * width
+            begin = dataset + (winner_cells - dataset) // width * width
             end = np.minimum(begin + width, dataset + cells.per_dataset)
             first[is_open], stop[is_open] = begin[is_open], end[is_open]
             others = (cells.before - won)[end] - (cells.before - won)[begin]
@@ -91,10 +91,10 @@ class Strata:
         """
         ends = np.unique(np.concatenate((self.first, self.stop)))
         ranges = np.searchsorted(ends, self.first), np.searchsorted(ends, self.stop)
-        found = _count(counts.indptr, counts.indices, counts.data, rows, ends, *ranges)
+        sums = _count(counts.indptr, counts.indices, counts.data, rows, ends, *ranges)
         if len(self.further):
-            found += has[:, self.further].astype(np.float64) @ self.of_further
-        return found
+            sums += has[:, self.further].astype(np.float64) @ self.of_further
+        return sums
 
 
 @compiled
@@ -106,17 +106,17 @@ def _count(
     Range i has the columns from `ends[first[i]]` up to but excluding `ends[stop[i]]`. The columns of each row are
     ascending. The time does not depend on the number of columns, which a single long sentence makes large.
     """
-    found = np.empty((rows.size, first.size))
+    sums = np.empty((rows.size, first.size))
     before = np.zeros(ends.size + 1)  # the sum of the columns below each end, and of all
     for number, row in enumerate(rows):
         before[:] = 0
-        place = 0
+        index = 0
         for pair in range(starts[row], starts[row + 1]):
-            while place < ends.size and ends[place] <= cells[pair]:
-                place += 1
-            before[place] += counts[pair]
-        for place in range(ends.size):
-            before[place + 1] += before[place]
-        for own in range(first.size):
-            found[number, own] = before[stop[own]] - before[first[own]]
-    return found
+            while index < ends.size and ends[index] <= cells[pair]:
+                index += 1
+            before[index] += counts[pair]
+        for index in range(ends.size):
+            before[index + 1] += before[index]
+        for span in range(first.size):
+            sums[number, span] = before[stop[span]] - before[first[span]]
+    return sums

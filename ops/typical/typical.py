@@ -94,8 +94,8 @@ class Typical:
             literals: which literals of the pool each has, `[winners, L]`.
         """
         order = np.argsort(self._document[rows], kind="stable")
-        own = rows[order]
-        winners = self._counter.winners(own, self._document[own], self._fold[own] < HALF, literals[order])
+        ordered = rows[order]
+        winners = self._counter.winners(ordered, self._document[ordered], self._fold[ordered] < HALF, literals[order])
         items = self._counter.find(winners, self.hypotheses)
         if not len(items.key):
             return winners, []
@@ -123,9 +123,9 @@ class Typical:
         if len(rows) > MOST_WINNERS:
             some = np.arange(MOST_WINNERS) * len(rows) // MOST_WINNERS
             rows, literals = rows[some], literals[some]
-        own, entries = self.find(rows, literals)
-        has = np.array([entry.has for entry in entries], np.bool_).reshape(len(entries), len(own.rows))
-        documents = documents_with(has, own.document).tolist()
+        sample, entries = self.find(rows, literals)
+        has = np.array([entry.has for entry in entries], np.bool_).reshape(len(entries), len(sample.rows))
+        documents = documents_with(has, sample.document).tolist()
         factor = winners / max(len(rows), 1)
         return [
             {
@@ -269,11 +269,11 @@ def say_more(entries: Sequence[Entry]) -> list[bool]:
     >>> say_more([entry(1, 1, 1, 0, 0, 0), entry(0, 1, 1, 0, 0, 0), entry(0, 0, 0, 0, 1, 1)])
     [True, False, True]
     """
-    found: list[bool] = []
+    are_new: list[bool] = []
     rest = np.ones(len(entries[0].has) if entries else 0)  # winners that have none of the entries so far
     for entry in entries:
         more = entry.has - entry.chance
-        found.append(bool(more @ rest >= LEAST_LEFT * more.sum()))
-        if found[-1]:
+        are_new.append(bool(more @ rest >= LEAST_LEFT * more.sum()))
+        if are_new[-1]:
             rest[entry.has] = 0
-    return found
+    return are_new

@@ -8,7 +8,7 @@ def test_the_rules_in_their_order() -> None:
     for eta, lift, ported, datasets, found in product(
         (math.nan, 0.0, 0.25, 0.9), (False, True), range(7), (1, 2, 4, 6), range(3)
     ):
-        own = verdict(eta_squared=eta, any_lift=lift, ported=ported, datasets=datasets, found=found)
+        own = verdict(eta_squared=eta, any_lift=lift, ported=ported, datasets=datasets, above_random=found)
         if eta >= 0.25 and not lift:
             assert own == "dataset_detector"
         elif datasets > 1 and ported / datasets >= 0.75:
