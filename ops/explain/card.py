@@ -1,6 +1,7 @@
 """A score card: a few literals with weights, and the score from which a sentence is called a winner."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -37,6 +38,10 @@ class Card:
         literals = path.literals[: path.ends[card_size]]
         beta = path.beta[card_size]
         return cls(literals, beta[1 : 1 + len(literals)], float(beta[0]), float(path.threshold[card_size]))
+
+    def ranked(self) -> Iterator[tuple[int, int, float]]:
+        """Yield the rank of each literal from 1, the literal and its weight."""
+        return zip(itertools.count(1), self.literals.tolist(), self.weights.tolist(), strict=False)
 
     def scores(self, has: Bools) -> Float64s:
         """Return the scores of sentences that have these of the card's literals, `has [k, m]`, rounded."""

@@ -42,27 +42,25 @@ class CardRows:
         self._terms += [key | term for term in terms]
 
     def add_card(
-        self, key: Row, folded: Folded, card: Card, literals: Sequence[Literal], winners: Int64s
+        self, key: Row, folded: Folded, published: Card, literals: Sequence[Literal], winners: Int64s
     ) -> list[Row]:  # fmt: skip
         """Add the literals of a published card and of the cards of its folds, and return the rows of the former.
 
         Args:
             key: the columns of the neuron and pole.
             folded: the cards of the folds.
-            card: the published card, in terms of candidates.
+            published: the published card, in terms of candidates.
             literals: the candidates.
             winners: the rows of the winners, sorted by rank.
         """
-        for fold, fold_card in enumerate(folded.cards):
-            for rank, (candidate, weight) in enumerate(
-                zip(fold_card.literals.tolist(), fold_card.weights.tolist(), strict=True), 1
-            ):
+        for fold, card in enumerate(folded.cards):
+            for rank, candidate, weight in card.ranked():
                 row = named(literals[candidate]) | {"negated": weight < 0, "weight": weight}
-                ends = {"intercept": fold_card.intercept, "threshold": fold_card.threshold}
+                ends = {"intercept": card.intercept, "threshold": card.threshold}
                 self._folds.append({**key, "fold": fold, "rank": rank, **row, **ends})
         terms = []
-        gains = lost_precision(folded, card)
-        for rank, (candidate, weight) in enumerate(zip(card.literals.tolist(), card.weights.tolist(), strict=True), 1):
+        gains = lost_precision(folded, published)
+        for rank, candidate, weight in published.ranked():
             chosen, negated = folded.chosen_by(candidate), weight < 0
             holding = np.isin(winners, folded.holding(candidate, negated))
             copies = np.flatnonzero(folded.lesson.near[candidate]).tolist()

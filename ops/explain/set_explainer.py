@@ -260,9 +260,9 @@ class SetExplainer:
         inside = len(places)
         of_winners = picked(bits, layout.place[places], winners.layout.place[:inside], winners.layout.words)
         if len(further):
-            parts = [pool.find(further, of_pool)] + (
-                [own_literals.find(further)[of_own]] if own_literals is not None else []
-            )
+            parts = [pool.find(further, of_pool)]
+            if own_literals is not None:
+                parts.append(own_literals.find(further)[of_own])
             beyond = occurrences(vstack(parts, "csr"))
             to = winners.layout.place[inside:]
             of_winners |= bits_of(to[beyond.sentences], beyond.offsets, np.arange(len(which)), winners.layout.words)
