@@ -126,9 +126,9 @@ class Ablator:
         widths = np.array(self.neurons.widths)[layers - 1]
         same = (units[first:] == unit) & (widths[first:] == widths[neuron])
         others = moved[~same & (scale > 0)]
-        own, most = (_furthest(np.where(which, moved, np.nan), first) for which in (same, ~same))
+        same_unit, most = (_furthest(np.where(which, moved, np.nan), first) for which in (same, ~same))
         changed_output = output / count if self.head is not None else np.nan
-        return Effect(float(others.mean()) if len(others) else np.nan, *own, *most, changed_output)
+        return Effect(float(others.mean()) if len(others) else np.nan, *same_unit, *most, changed_output)
 
     @torch.inference_mode()
     def _read(self, batch: list[Tokens]) -> tuple[Float64s, Float64s | None]:

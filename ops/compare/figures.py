@@ -171,11 +171,11 @@ def run_figures(rows: pa.Table, pairs: Pairs, model: str, control: str) -> dict[
     names = {f"{table}:{measure}": measure_in_words(table, measure) for table, measure in SHOWN}
     scores = pa.concat_tables(
         pa.table(
-            {"layer": own.layer, "value": own.value}
-            | {name: [text] * len(own.value) for name, text in (("basis", basis), ("panel", ":".join(key)))}
+            {"layer": values.layer, "value": values.value}
+            | {name: [text] * len(values.value) for name, text in (("basis", basis), ("panel", ":".join(key)))}
         )
         for key, pair in pairs.items()
-        for basis, own in zip(("run", "control"), pair, strict=True)
+        for basis, values in zip(("run", "control"), pair, strict=True)
     )
     by_layer = rows.filter(pc.and_(pc.is_valid(rows["layer"]), pc.is_valid(rows["share_above"])))
     return {
@@ -289,7 +289,7 @@ def groups_figure(tables: Mapping[str, pa.Table], layer: int) -> Figure:
         scatter(axes, points, group.tolist(), named)
         for number, colour in zip(named, COLOURS, strict=False):
             # The number of a group is at its most central point.
-            own = points[group == number]
-            x, y = own[((own - np.median(own, axis=0)) ** 2).sum(1).argmin()]
+            members = points[group == number]
+            x, y = members[((members - np.median(members, axis=0)) ** 2).sum(1).argmin()]
             axes.text(x, y, str(number), color=colour, **look)
     return finish(figure, "t-SNE axes (no unit); all other groups: grey")

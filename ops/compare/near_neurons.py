@@ -87,15 +87,15 @@ def read_winner_lists(store: Store, neurons: Neurons) -> dict[str, WinnerLists]:
 
 def read_pole(store: Store, neurons: Neurons, pole: str) -> tuple[Int64s, Integers]:
     """Return how many winners each neuron has at a pole, `[neurons]`, and the sentence ids of all winners by neuron."""
-    counts, found = np.zeros(len(neurons), np.int64), []
+    counts, sent_ids = np.zeros(len(neurons), np.int64), []
     for sets, rows in winner_groups(store, neurons, None):
         # The table is sorted by neuron, so a winner's neuron follows from its position.
         neuron, code = neuron_and_pole(sets)
         of_pole = code == POLES.index(pole)
         counts += np.bincount(neuron[of_pole], minlength=len(neurons))
         sent_id = rows["sent_id"].to_numpy()[of_pole]
-        found.append(sent_id.astype(np.int32) if sent_id.max(initial=0) < 1 << 31 else sent_id)
-    return counts, np.concatenate([np.zeros(0, np.int32), *found])
+        sent_ids.append(sent_id.astype(np.int32) if sent_id.max(initial=0) < 1 << 31 else sent_id)
+    return counts, np.concatenate([np.zeros(0, np.int32), *sent_ids])
 
 
 @compiled
@@ -175,9 +175,9 @@ def _are_first(values: Floats, most: int) -> Bools:
     """Return which are each row's `most` highest finite values, in the shape of the values."""
     most = min(most, values.shape[1])
     highest = np.argpartition(-values, most - 1, axis=1)[:, :most]
-    found = np.zeros(values.shape, bool)
-    np.put_along_axis(found, highest, np.isfinite(np.take_along_axis(values, highest, 1)), 1)
-    return found
+    is_first = np.zeros(values.shape, bool)
+    np.put_along_axis(is_first, highest, np.isfinite(np.take_along_axis(values, highest, 1)), 1)
+    return is_first
 
 
 def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int, block: int = NEURONS_PER_PART) -> int:

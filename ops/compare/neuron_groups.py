@@ -184,9 +184,9 @@ def trait_rows(layer: int, neuron: Int64s, traits: pa.Table, groups: Int32s) -> 
     rank = place_in_group(group[order])
     order, rank = order[rank < MOST_TRAITS], rank[rank < MOST_TRAITS]
     first = joined.take(pa.array(order))
-    found = {
+    rows = {
         "layer": np.full(len(order), layer), "group": group[order], "rank": rank + 1, "count": count[order],
         "n": size[order], "share": measured.share[order], "g2": measured.g2[order], "q_value": q[order],
         "other_share": np.nan_to_num(measured.baseline_share[order]), **{name: first[name] for name in columns},
     }  # fmt: skip
-    return schema.table("compare/group_traits", found)
+    return schema.table("compare/group_traits", rows)

@@ -134,7 +134,7 @@ def program_of(path: Path) -> Program | None:
         return Program("a cross-layer transcoder", read_cross_layer, needs_package=False)
     if path.suffix == ".safetensors" and "/clt/" in path.as_posix() and _GEMMA_2.search(path.resolve().as_posix()):
         return Program("Gemma Scope 2", _read_gemma_scope_2)
-    return next((own for own in PROGRAMS if all((path / name).is_file() for name in own.files)), None)
+    return next((program for program in PROGRAMS if all((path / name).is_file() for name in program.files)), None)
 
 
 def convert(asked: Asked, path: Path, program: Program) -> Converted:
@@ -160,12 +160,12 @@ def convert(asked: Asked, path: Path, program: Program) -> Converted:
                 f"together (sae-lens {OLDEST} or later): {INSTALL}"
             ) from error
         try:
-            found = program.read(asked, path)
+            converted = program.read(asked, path)
         except InputError:
             raise
         except Exception as error:
             raise asked.error(f"sae-lens cannot read it as one of {program.name} ({one_line(error, 200)})") from error
-    return found if found.files else found._replace(files=[path / name for name in program.files] or [path])
+    return converted if converted.files else converted._replace(files=[path / name for name in program.files] or [path])
 
 
 def _check_version(asked: Asked) -> None:
@@ -175,11 +175,11 @@ def _check_version(asked: Asked) -> None:
     from packaging.version import Version
 
     try:
-        found = version("sae-lens")
+        installed = version("sae-lens")
     except PackageNotFoundError:  # imported from a folder
         return
-    if Version(found) < Version(OLDEST):
-        raise asked.error(f"needs sae-lens {OLDEST} or later, and {found} is installed; {INSTALL}")
+    if Version(installed) < Version(OLDEST):
+        raise asked.error(f"needs sae-lens {OLDEST} or later, and {installed} is installed; {INSTALL}")
 
 
 def _read_sparsify(asked: Asked, folder: Path) -> Converted:
@@ -207,10 +207,10 @@ def _read_gemma_scope(asked: Asked, folder: Path) -> Converted:
     _checked_shapes(asked, folder / "params.npz")
     names = _names(asked, folder, "Gemma Scope", _GEMMA, "gemma-scope-2b-pt-res/layer_20/width_16k/average_l0_71")
     transcodes = names[0].endswith("transcoders")
-    own = loaders.gemma_2_transcoder_huggingface_loader if transcodes else loaders.gemma_2_sae_huggingface_loader
+    loader = loaders.gemma_2_transcoder_huggingface_loader if transcodes else loaders.gemma_2_sae_huggingface_loader
 
     def load(**options: Any) -> Any:
-        cfg, tensors, _ = own(**options)
+        cfg, tensors, _ = loader(**options)
         if transcodes:
             cfg["d_out"] = tensors["b_dec"].shape[0]
         return cfg | dict(zip(("d_in", "d_sae"), tensors["W_enc"].shape, strict=True)), tensors, None
@@ -234,11 +234,11 @@ def _read_llama_scope(asked: Asked, folder: Path) -> Converted:
     from sae_lens.loading.pretrained_sae_loaders import llama_scope_sae_huggingface_loader
 
     _checked_shapes(asked, folder / "checkpoints" / "final.safetensors")
-    found = _load(("fnlp/Llama-Scope", "."), partial(_in_folder, folder), llama_scope_sae_huggingface_loader)
+    sae = _load(("fnlp/Llama-Scope", "."), partial(_in_folder, folder), llama_scope_sae_huggingface_loader)
     # States are multiplied by the square root of the width divided by their mean norm in training.
-    said = read_config(asked, folder / "hyperparams.json")
-    found.fold_activation_norm_scaling_factor(said["d_model"] ** 0.5 / said["dataset_average_activation_norm"]["in"])
-    return _converted(found)
+    cfg = read_config(asked, folder / "hyperparams.json")
+    sae.fold_activation_norm_scaling_factor(cfg["d_model"] ** 0.5 / cfg["dataset_average_activation_norm"]["in"])
+    return _converted(sae)
 
 
 def read_listed(listed: Listed, asked: Asked, path: Path) -> Converted:
@@ -254,8 +254,8 @@ def read_listed(listed: Listed, asked: Asked, path: Path) -> Converted:
             files.append(path)
         return path
 
-    found = _load((listed.release, listed.identifier), find)
-    return _converted(found, sorted(set(files)), decodes=listed.loader != "mntss_clt_layer_transcoder")
+    sae = _load((listed.release, listed.identifier), find)
+    return _converted(sae, sorted(set(files)), decodes=listed.loader != "mntss_clt_layer_transcoder")
 
 
 SAELENS = Program("SAELens", read_saelens, (CONFIG, WEIGHTS), needs_package=False)
@@ -270,12 +270,12 @@ PROGRAMS = (
 
 def _names(asked: Asked, path: Path, program: str, pattern: re.Pattern[str], like: str) -> tuple[str, str]:
     """Return the repository and the name of a dictionary of Gemma Scope by its path."""
-    found = pattern.search(path.resolve().as_posix())
-    if found is None:
+    match = pattern.search(path.resolve().as_posix())
+    if match is None:
         raise asked.error(
             f"a folder of {program} says in its path what it was trained on; expected one like .../{like}"
         )
-    return f"google/{found[1]}", found[2]
+    return f"google/{match[1]}", match[2]
 
 
 def _checked_shapes(asked: Asked, path: Path) -> dict[str, Shape]:
@@ -309,9 +309,9 @@ def _load(names: tuple[str, str], find: Find, loader: Callable[..., Any] | None 
         return SAE.from_pretrained(*names, device="cpu", dtype="float32", converter=loader)
 
 
-def _converted(found: Any, files: Sequence[Path] = (), decodes: bool = True) -> Converted:
-    tensors = {name: tensor.detach().contiguous() for name, tensor in found.state_dict().items()}
-    return Converted(found.cfg.to_dict(), Tensors.of_memory(tensors), list(files), decodes)
+def _converted(sae: Any, files: Sequence[Path] = (), decodes: bool = True) -> Converted:
+    tensors = {name: tensor.detach().contiguous() for name, tensor in sae.state_dict().items()}
+    return Converted(sae.cfg.to_dict(), Tensors.of_memory(tensors), list(files), decodes)
 
 
 def _in_folder(folder: Path, repository: str, name: str) -> Path:

@@ -59,18 +59,18 @@ class Encoder:
         The output of an autoencoder approximates the states. A dictionary without a decoder has no reconstruction.
         """
         decoder, described = self._own["decoder"], self.description
-        found = self._own["decoder_bias"].expand(len(states), -1).clone()
+        output = self._own["decoder_bias"].expand(len(states), -1).clone()
         for start, block in self.blocks(states):
             rows = decoder[start : start + block.shape[1]]
             if self._norms is not None:
                 rows = rows / self._norms[start : start + block.shape[1], None]
-            found.addmm_(block, rows)
+            output.addmm_(block, rows)
         if "skip" in self._own:
-            found.addmm_(states.float(), self._own["skip"].T)
+            output.addmm_(states.float(), self._own["skip"].T)
         if described.target == described.point:
             _, scale, shift = self._input(states)
-            found = found * scale + shift
-        return found
+            output = output * scale + shift
+        return output
 
     def target(self, states: torch.Tensor) -> torch.Tensor:
         """Return the values with which a reconstruction is compared, given the states at the reconstructed point."""
@@ -97,21 +97,21 @@ class Encoder:
         panels = [x @ self._panels[at] for at in range(start // PANEL, -(-stop // PANEL))]
         return panels[0] if len(panels) == 1 else torch.cat(panels, 1)
 
-    def _activate(self, start: int, found: torch.Tensor) -> torch.Tensor:
+    def _activate(self, start: int, products: torch.Tensor) -> torch.Tensor:
         """Return the activations of a block's features, given their products, which are overwritten."""
-        kind, own = self.description.kind, slice(start, start + found.shape[1])
+        kind, block = self.description.kind, slice(start, start + products.shape[1])
         if kind == "linear":
-            return found
+            return products
         if kind == "gated":
-            is_open = found + self._own["gate_bias"][own] > 0
-            found = found * self._own["log_scale"][own].exp() + self._own["bias"][own]
-            return found.relu_().mul_(is_open)
-        found += self._own["bias"][own]
+            is_open = products + self._own["gate_bias"][block] > 0
+            products = products * self._own["log_scale"][block].exp() + self._own["bias"][block]
+            return products.relu_().mul_(is_open)
+        products += self._own["bias"][block]
         if kind == "jumprelu":
             # Multiplying by the mask preserves a NaN, so that the sentence is reported.
-            is_open = found > self._own["threshold"][own]
-            return found.relu_().mul_(is_open)
-        return found.relu_()
+            is_open = products > self._own["threshold"][block]
+            return products.relu_().mul_(is_open)
+        return products.relu_()
 
     def largest(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return each token's k largest products, with ReLU applied, and their features, both `[tokens, k]`."""
@@ -121,14 +121,14 @@ class Encoder:
         places = torch.zeros(values.shape, dtype=torch.int32 if on_cpu else torch.int64, device=x.device)
         bad = ~torch.isfinite(x).all(1)
         for start in range(0, self.features, PANEL):
-            own = self._products(x, start, min(start + PANEL, self.features))
-            own += self._own["bias"][start : start + own.shape[1]]
+            products = self._products(x, start, min(start + PANEL, self.features))
+            products += self._own["bias"][start : start + products.shape[1]]
             if self._norms is not None:
-                own *= self._norms[start : start + own.shape[1]]
+                products *= self._norms[start : start + products.shape[1]]
             if on_cpu:
-                take_largest(own.numpy(), start, values.numpy(), places.numpy())
+                take_largest(products.numpy(), start, values.numpy(), places.numpy())
             else:
-                values, places = merge_largest(own, start, values, places)
+                values, places = merge_largest(products, start, values, places)
         # The products of a token with a non-finite input cannot be ranked, so its values become NaN.
         return values.relu().masked_fill(bad[:, None], torch.nan), places
 
@@ -160,7 +160,7 @@ def take_largest(products: Float32s, first: int, values: Float32s, places: Int32
     """
     k = values.shape[1]
     for token in range(len(products)):
-        row, best, place = products[token], values[token], places[token]
+        row, best, features = products[token], values[token], places[token]
         smallest = best[0]
         for i in range(len(row)):
             if row[i] > smallest:
@@ -171,14 +171,14 @@ def take_largest(products: Float32s, first: int, values: Float32s, places: Int32
                         break
                     other = below + 1
                     if other < k and (
-                        best[other] < best[below] or (best[other] == best[below] and place[other] > place[below])
+                        best[other] < best[below] or (best[other] == best[below] and features[other] > features[below])
                     ):
                         below = other
                     if best[below] >= value:
                         break
-                    best[at], place[at] = best[below], place[below]
+                    best[at], features[at] = best[below], features[below]
                     at = below
-                best[at], place[at] = value, np.int32(first + i)
+                best[at], features[at] = value, np.int32(first + i)
                 smallest = best[0]
 
 

@@ -40,11 +40,11 @@ def read_saelens(asked: Asked, folder: Path) -> Converted:
     return Converted(cfg, Tensors.of_file(asked, folder / WEIGHTS), [folder / CONFIG, folder / WEIGHTS])
 
 
-def _renewed(asked: Asked, found: dict[str, Any]) -> dict[str, Any]:
+def _renewed(asked: Asked, cfg: dict[str, Any]) -> dict[str, Any]:
     """Return a configuration, possibly from an older file, as SAELens 6 writes it, with `metadata`."""
-    if "metadata" in found:
-        return found | {"metadata": setting(asked, found, "metadata", {})}
-    old: dict[str, Any] = {_RENAMED.get(str(name), str(name)): value for name, value in found.items()}
+    if "metadata" in cfg:
+        return cfg | {"metadata": setting(asked, cfg, "metadata", {})}
+    old: dict[str, Any] = {_RENAMED.get(str(name), str(name)): value for name, value in cfg.items()}
     function = old.get("activation_fn") or "relu"
     settings = setting(asked, old, "activation_fn_kwargs", {})
     if function == "topk":
@@ -87,10 +87,10 @@ def read_qwen_scope(asked: Asked, path: Path) -> Converted:
             f"{path.name} is not a plain dictionary of tensors, or is cut off ({one_line(error, 80)})"
         ) from error
     names = ("W_enc", "b_enc", "W_dec", "b_dec")
-    found = {str(name): value for name, value in saved.items()} if isinstance(saved, dict) else {}
-    if not all(isinstance(found.get(name), torch.Tensor) and found[name].is_floating_point() for name in names):
+    tensors = {str(name): value for name, value in saved.items()} if isinstance(saved, dict) else {}
+    if not all(isinstance(tensors.get(name), torch.Tensor) and tensors[name].is_floating_point() for name in names):
         raise asked.error(f"{path.name} lacks one of the tensors {', '.join(names)}")
-    shapes = [tuple(found[name].shape) for name in names]
+    shapes = [tuple(tensors[name].shape) for name in names]
     features, width = shapes[0] if len(shapes[0]) == 2 else (0, 0)
     if shapes != [(features, width), (features,), (width, features), (width,)]:
         raise asked.error(
@@ -102,8 +102,8 @@ def read_qwen_scope(asked: Asked, path: Path) -> Converted:
         "architecture": "topk", "k": int(folder[2]), "d_in": width, "d_sae": features, "apply_b_dec_to_input": False,
         "metadata": {"hook_name": hook, "model_name": f"Qwen/{folder[1]}"},
     }  # fmt: skip
-    turned = {name: found[name].float() for name in ("b_enc", "b_dec")}
-    turned |= {name: found[name].float().T.contiguous() for name in ("W_enc", "W_dec")}
+    turned = {name: tensors[name].float() for name in ("b_enc", "b_dec")}
+    turned |= {name: tensors[name].float().T.contiguous() for name in ("W_enc", "W_dec")}
     return Converted(cfg, Tensors.of_memory(turned), [path])
 
 
@@ -121,8 +121,8 @@ def read_cross_layer(asked: Asked, path: Path) -> Converted:
     assert number is not None
     config = path.parent / "config.yaml"
     try:
-        said = yaml.safe_load(config.read_text(encoding="utf-8"))
-        hook, model = str(said["feature_input_hook"]).replace("{layer}", number[1]), str(said.get("model_name", ""))
+        saved = yaml.safe_load(config.read_text(encoding="utf-8"))
+        hook, model = str(saved["feature_input_hook"]).replace("{layer}", number[1]), str(saved.get("model_name", ""))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise asked.error(
             f"a cross-layer transcoder needs config.yaml with feature_input_hook beside {path.name} "
@@ -130,10 +130,10 @@ def read_cross_layer(asked: Asked, path: Path) -> Converted:
         ) from error
     shapes = tensor_shapes(asked, path)
     encoder, bias = f"W_enc_{number[1]}", f"b_enc_{number[1]}"
-    own = shapes.get(encoder, ())
-    if len(own) != 2 or shapes.get(bias) != own[:1]:
+    shape = shapes.get(encoder, ())
+    if len(shape) != 2 or shapes.get(bias) != shape[:1]:
         raise asked.error(f"{path.name} lacks {encoder} [features, width] or {bias} [features]")
-    features, width = own
+    features, width = shape
     threshold = f"threshold_{number[1]}"
     if threshold in shapes or f"activation_function.{threshold}" in shapes:
         raise asked.error(f"{path.name} has a threshold, which is not computed; relu is")

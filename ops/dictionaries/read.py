@@ -37,15 +37,15 @@ def parse(given: Sequence[str]) -> list[Asked]:
     >>> parse(["4=sae/four", "2=rotated:7"])
     [Asked(layer=2, path='rotated:7'), Asked(layer=4, path='sae/four')]
     """
-    found: dict[int, Asked] = {}
+    by_layer: dict[int, Asked] = {}
     for text in given:
         layer, equals, path = text.partition("=")
         if not equals or not path or not layer.isdecimal() or len(layer) > 4:
             raise InputError(f"{FLAG} {one_line(text, 60)!r}: expected {NAMED}")
-        if int(layer) in found:
+        if int(layer) in by_layer:
             raise InputError(f"{FLAG}: layer {int(layer)} has two dictionaries; give it one")
-        found[int(layer)] = Asked(int(layer), path)
-    return [found[layer] for layer in sorted(found)]
+        by_layer[int(layer)] = Asked(int(layer), path)
+    return [by_layer[layer] for layer in sorted(by_layer)]
 
 
 def describe_all(given: Sequence[str], facts: ModelFacts) -> tuple[Description, ...]:
@@ -79,12 +79,12 @@ def describe(asked: Asked, facts: ModelFacts) -> Description:
         return directions.describe_rotation(asked, facts.width)
     path, program = _locate(asked)
     if program is None:
-        found = directions.describe_file(asked, path)
+        description = directions.describe_file(asked, path)
     else:
-        found = saelens.describe(asked, path, program)
-        _check_weights(found, facts)
-    _check_fits(found, facts)
-    return found
+        description = saelens.describe(asked, path, program)
+        _check_weights(description, facts)
+    _check_fits(description, facts)
+    return description
 
 
 def load(description: Description) -> dict[str, torch.Tensor]:
@@ -109,17 +109,17 @@ def _locate(asked: Asked) -> tuple[Path, Program | None]:
     """
     path = Path(asked.path).expanduser()
     try:
-        there, is_folder = path.exists(), path.is_dir()
+        exists, is_folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:
         raise asked.error(one_line(error, 100)) from error
     # The list of sae-lens corrects the configuration of some dictionaries in SAELens's own format.
-    own = is_qwen_scope(path) or (there and (program_of(path) not in (None, SAELENS) or path.suffix == ".npy"))
-    if not own and (listed := find_listed(asked.path)) is not None:
+    is_foreign = is_qwen_scope(path) or (exists and (program_of(path) not in (None, SAELENS) or path.suffix == ".npy"))
+    if not is_foreign and (listed := find_listed(asked.path)) is not None:
         return path, Program("sae-lens", partial(read_listed, listed))
     if path.suffix.lower() in _PICKLED and not is_qwen_scope(path):
         how = "save its tensors with safetensors.torch.save_file in a program that you trust, and name that file"
         raise asked.error(f"{path.suffix} files are not read, because loading one can run code; {how}")
-    if not there:
+    if not exists:
         path = _download(asked)
         is_folder = path.is_dir()
     if not is_folder:
@@ -145,10 +145,10 @@ def _download(asked: Asked) -> Path:
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
     from huggingface_hub.utils import logging as hub_log
 
-    found = _ID.fullmatch(asked.path)
-    if found is None:
+    match = _ID.fullmatch(asked.path)
+    if match is None:
         raise asked.error(_NOTHING)
-    name, within = found[1], found[2].strip("/")
+    name, within = match[1], match[2].strip("/")
     wanted = [f"{within}/{file}" if within else file for file in _FILES]
     if is_cross_layer(Path(within)):
         wanted.append(f"{within.rpartition('/')[0]}/config.yaml".lstrip("/"))

@@ -18,10 +18,10 @@ class Explained:
         self.sum = torch.zeros(width, dtype=torch.float64)
         self.squares = self.errors = 0.0
 
-    def add(self, target: torch.Tensor, found: torch.Tensor) -> None:
+    def add(self, target: torch.Tensor, reconstruction: torch.Tensor) -> None:
         """Add some tokens, given by their target and its reconstruction, each `[tokens, width]`."""
-        good = torch.isfinite(target).all(1) & torch.isfinite(found).all(1)
-        wide, made = target[good].double(), found[good].double()
+        good = torch.isfinite(target).all(1) & torch.isfinite(reconstruction).all(1)
+        wide, made = target[good].double(), reconstruction[good].double()
         self.n += len(wide)
         self.sum += wide.sum(0).cpu()
         self.squares += float(wide.square().sum())

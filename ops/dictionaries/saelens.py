@@ -55,7 +55,7 @@ def describe(asked: Asked, folder: Path, program: Program) -> Description:
         InputError: the configuration or weights are invalid, or require something that is not supported here.
     """
     cfg, tensors, files, decodes = convert(asked, folder, program)
-    said: dict[str, Any] = cfg["metadata"]
+    metadata: dict[str, Any] = cfg["metadata"]
     architecture = cfg.get("architecture", "standard")
     if not isinstance(architecture, str) or architecture not in _KINDS:
         raise asked.error(
@@ -75,39 +75,39 @@ def describe(asked: Asked, folder: Path, program: Program) -> Description:
     k = cfg.get("k", 100) if kind == "topk" else 0
     if kind == "topk" and (not isinstance(k, int) or isinstance(k, bool) or not 0 < k <= features):
         raise asked.error(f"k is {as_json(k)} in {CONFIG}; expected a number from 1 to {features:,}")
-    point = _point(asked, said, "hook_name")
+    point = _point(asked, metadata, "hook_name")
     target = None
     if decodes:
-        target = _point(asked, said, "hook_name_out") if transcodes else point
+        target = _point(asked, metadata, "hook_name_out") if transcodes else point
     if point.layer != asked.layer:
         raise asked.error(
-            f"reads {point} ({said['hook_name']}), not layer {asked.layer}; give it as {point.layer}=PATH"
+            f"reads {point} ({metadata['hook_name']}), not layer {asked.layer}; give it as {point.layer}=PATH"
         )
     _check_shapes(asked, tensors.shapes, kind, (width, features, out), decodes)
-    if said.get("hook_head_index") is not None:
+    if metadata.get("hook_head_index") is not None:
         raise asked.error("reads a single head (hook_head_index), which is not read here; all heads together are")
     # The other changes that TransformerLens makes to the weights do not affect the states that the dictionary reads.
-    centred = setting(asked, setting(asked, said, _LOADING, {}), "center_writing_weights", False)
+    centred = setting(asked, setting(asked, metadata, _LOADING, {}), "center_writing_weights", False)
     if centred and point.place != "residual":
         raise asked.error(f"was trained with center_writing_weights on {point}; it is computed on the residual stream")
-    found = Description(
+    description = Description(
         asked, program.name.lower(), kind, width, features, point, target, sha256_of(files), k,
         rescaled=setting(asked, cfg, "rescale_acts_by_decoder_norm", False) and kind == "topk",
         subtracts_bias=setting(asked, cfg, "apply_b_dec_to_input", True) and not transcodes,
-        normalization=normalization, centred=centred, model=setting(asked, said, "model_name", ""),
-        model_seed=setting(asked, said, "model_seed", 0),
+        normalization=normalization, centred=centred, model=setting(asked, metadata, "model_name", ""),
+        model_seed=setting(asked, metadata, "model_seed", 0),
     )  # fmt: skip
     for name, values in _weights(kind, tensors, decodes).items():
         check_finite(asked, name, values)
     if "scaling_factor" in tensors.shapes and not bool((tensors.read("scaling_factor") == 1).all()):
         raise asked.error("has a scaling_factor for its activations, which is not computed; save it without")
-    return found
+    return description
 
 
 def load(description: Description, folder: Path, program: Program) -> dict[str, torch.Tensor]:
     """Return the weights as float32: `encoder` `[width, features]`, `decoder` `[features, width]`, and vectors."""
-    found = convert(description.asked, folder, program)
-    return _weights(description.kind, found.tensors, found.decodes)
+    converted = convert(description.asked, folder, program)
+    return _weights(description.kind, converted.tensors, converted.decodes)
 
 
 def _weights(kind: Kind, tensors: Tensors, decodes: bool) -> dict[str, torch.Tensor]:
@@ -116,18 +116,18 @@ def _weights(kind: Kind, tensors: Tensors, decodes: bool) -> dict[str, torch.Ten
     return {own: tensors.read(name) for name, own in names.items()}
 
 
-def _point(asked: Asked, said: dict[str, Any], key: str) -> HookPoint:
-    name = said.get(key)
+def _point(asked: Asked, metadata: dict[str, Any], key: str) -> HookPoint:
+    name = metadata.get(key)
     if not isinstance(name, str) or not name:
         raise asked.error(f"{CONFIG} does not say which activations the dictionary reads ({key} is missing)")
     # Gemma Scope 2 also names the module of transformers, which is more precise than `hook_mlp_in`.
-    found = hook_point(name) or hook_point(str(said.get(f"hf_{key}") or ""))
-    if found is None:
+    point = hook_point(name) or hook_point(str(metadata.get(f"hf_{key}") or ""))
+    if point is None:
         raise asked.error(
             f"reads {one_line(str(name), 80)}, which is not read here; taken are the residual stream (hook_resid_pre, "
             "hook_resid_mid, hook_resid_post), hook_attn_out, hook_z, hook_mlp_out and the feed-forward's input"
         )
-    return found
+    return point
 
 
 def hook_point(name: str) -> HookPoint | None:
@@ -140,27 +140,27 @@ def hook_point(name: str) -> HookPoint | None:
     """
     if name in _EMBEDDINGS:
         return HookPoint(0, "residual")
-    found = _NUMBERED.fullmatch(name)
-    if found is None:
+    match = _NUMBERED.fullmatch(name)
+    if match is None:
         return None
-    number, within = int(found[1]), found[2] or ""
+    number, within = int(match[1]), match[2] or ""
     if within in _BEFORE_LAYER:
         return HookPoint(number, "residual")
     return next((HookPoint(number + 1, place) for place, names in _IN_LAYER.items() if within in names), None)
 
 
 def _check_shapes(
-    asked: Asked, found: Mapping[str, Shape], kind: Kind, sizes: tuple[int, int, int], decodes: bool
+    asked: Asked, shapes: Mapping[str, Shape], kind: Kind, sizes: tuple[int, int, int], decodes: bool
 ) -> None:
     width, features, out = sizes
     expected: dict[str, Shape] = {"W_enc": (width, features)}
     if decodes:
         expected |= {"W_dec": (features, out), "b_dec": (out,)}
     expected |= dict.fromkeys(_OF_KIND[kind], (features,))
-    if "W_skip" in found:
+    if "W_skip" in shapes:
         expected["W_skip"] = (out, width)
     for name, shape in expected.items():
-        if name not in found:
+        if name not in shapes:
             raise asked.error(f"{WEIGHTS} lacks {name}, which a {kind} dictionary has")
-        if found[name] != shape:
-            raise asked.error(f"{name} has the shape {list(found[name])} in {WEIGHTS}, and {list(shape)} by {CONFIG}")
+        if shapes[name] != shape:
+            raise asked.error(f"{name} has the shape {list(shapes[name])} in {WEIGHTS}, and {list(shape)} by {CONFIG}")

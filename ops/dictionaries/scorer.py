@@ -62,16 +62,16 @@ class DictionaryScorer(Scorer):
         self.reset()
 
     def _reader(self, model: torch.nn.Module, layers: int) -> HookPointReader:  # type: ignore[override]
-        return HookPointReader(model, layers, [own.point for own in self.dictionaries])
+        return HookPointReader(model, layers, [dictionary.point for dictionary in self.dictionaries])
 
     @property
     def layers(self) -> tuple[int, ...]:
         """The layers whose features are scored."""
-        return tuple(own.layer for own in self.dictionaries)
+        return tuple(dictionary.layer for dictionary in self.dictionaries)
 
     def widths(self) -> tuple[int, ...]:
         """Return the number of features of each of these layers."""
-        return tuple(own.features for own in self.dictionaries)
+        return tuple(dictionary.features for dictionary in self.dictionaries)
 
     def reset(self) -> None:
         """Restart the counts of active tokens."""
@@ -85,33 +85,33 @@ class DictionaryScorer(Scorer):
         if self.sparse and pooler.pool == "max" and states.device.type == "cpu":
             return self._highest(encoder, pooler.counted, first, states)
         sentences, tokens, width = states.shape
-        found = torch.empty(sentences, encoder.features, device=states.device)
+        output = torch.empty(sentences, encoder.features, device=states.device)
         for start, values in encoder.blocks(states.reshape(-1, width)):
-            own = values.view(sentences, tokens, -1)
-            pooled = pooler(own)
+            activations = values.view(sentences, tokens, -1)
+            pooled = pooler(activations)
             stop = start + values.shape[1]
-            found[:, start:stop] = pooled
+            output[:, start:stop] = pooled
             if self.sparse:
                 counted = pooler.counted & torch.isfinite(pooled).all(1)[:, None]
-                active = (own > 0) & counted[..., None]
+                active = (activations > 0) & counted[..., None]
                 self.tokens_active[first + start : first + stop] += active.sum((0, 1))
-        return found
+        return output
 
     def _highest(self, encoder: Encoder, counted: torch.Tensor, first: int, states: torch.Tensor) -> torch.Tensor:
         """Return the same as `_pooled` for the highest activations of sparse features, computed on a CPU."""
         finite = (torch.isfinite(states).all(2) | ~counted).all(1)
         counted = counted & finite[:, None]
         sentence = torch.nonzero(counted)[:, 0].numpy()
-        found = torch.zeros(len(states), encoder.features)
-        own, active = states[counted], self.tokens_active[first : first + encoder.features].numpy()
+        highest = torch.zeros(len(states), encoder.features)
+        tokens, active = states[counted], self.tokens_active[first : first + encoder.features].numpy()
         if encoder.description.kind == "topk":
-            values, places = encoder.largest(own)
-            pool_places(values.numpy(), places.numpy(), sentence, found.numpy(), active)
+            values, places = encoder.largest(tokens)
+            pool_places(values.numpy(), places.numpy(), sentence, highest.numpy(), active)
         else:
-            for start, values in encoder.blocks(own):
+            for start, values in encoder.blocks(tokens):
                 here = slice(start, start + values.shape[1])
-                pool_block(values.numpy(), sentence, found.numpy()[:, here], active[here])
-        return found.masked_fill_(~finite[:, None], torch.nan)
+                pool_block(values.numpy(), sentence, highest.numpy()[:, here], active[here])
+        return highest.masked_fill_(~finite[:, None], torch.nan)
 
     def site_states(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
         """Return the pooled states at each dictionary's hook point, `[sentences, width]`."""
@@ -130,13 +130,13 @@ class DictionaryScorer(Scorer):
 
         def take(encoder: Encoder, rows: torch.Tensor, units: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
             sentences, tokens, width = states.shape
-            found = torch.zeros(len(rows), tokens, device=states.device)
+            activations = torch.zeros(len(rows), tokens, device=states.device)
             for start, values in encoder.blocks(states.reshape(-1, width)):
-                own = values.view(sentences, tokens, -1)
+                block = values.view(sentences, tokens, -1)
                 here = torch.nonzero((units >= start) & (units < start + values.shape[1]))[:, 0].to(states.device)
                 row, unit = rows.to(states.device)[here], units.to(states.device)[here] - start
-                found[here] = own[row, :, unit]
-            return found
+                activations[here] = block[row, :, unit]
+            return activations
 
         takes = [partial(take, encoder, *own) for encoder, own in zip(self.encoders, wanted, strict=True)]
         return torch.cat(self.read_tokens(batch, takes))
@@ -152,11 +152,11 @@ class DictionaryScorer(Scorer):
         reader = HookPointReader(self.reader.model, self.reader.layers, points)
         with batch_without_padding(block.of_one_length):
             each = reader.read(inputs, [lambda states: states[pooler.counted]] * len(points))
-        found = dict(zip(points, each, strict=True))
-        for encoder, own in zip(self.encoders, sums, strict=True):
+        by_point = dict(zip(points, each, strict=True))
+        for encoder, total in zip(self.encoders, sums, strict=True):
             described = encoder.description
-            if own is not None and described.target is not None:
-                own.add(encoder.target(found[described.target]), encoder.reconstruct(found[described.point]))
+            if total is not None and described.target is not None:
+                total.add(encoder.target(by_point[described.target]), encoder.reconstruct(by_point[described.point]))
 
 
 def block_by_memory(device: torch.device) -> int:

@@ -90,12 +90,12 @@ def read_config(asked: Asked, path: Path) -> dict[str, Any]:
     """
     text = read_small_file(FLAG, str(path))
     try:
-        found = json.loads(text)
-        if not isinstance(found, dict):
+        content = json.loads(text)
+        if not isinstance(content, dict):
             raise ValueError("it is not a table of names and values")
     except (ValueError, RecursionError) as error:
         raise asked.error(f"{path.name} cannot be read ({one_line(error, 100)})") from error
-    return found
+    return content
 
 
 def setting(asked: Asked, cfg: dict[str, Any], key: str, default: Setting) -> Setting:
@@ -127,14 +127,14 @@ def read_array(asked: Asked, path: Path) -> np.ndarray:
     """
     try:
         with np.errstate(over="raise"):  # otherwise a size beyond 64 bits warns, and becomes another size
-            found = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # a header can be wrong in many ways, and numpy has an error for each
         raise asked.error(
             "is not an array of numbers, or its header does not fit its content; save it again with numpy.save"
         ) from error
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu":
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
         raise asked.error("holds no array of numbers")
-    return found
+    return array
 
 
 def check_finite(asked: Asked, name: str, values: torch.Tensor) -> None:
@@ -153,9 +153,9 @@ def check_size(asked: Asked, width: object, features: object, where: str) -> tup
     Raises:
         InputError: a size is not an integer, is not positive, or is too large.
     """
-    for said, value, most in (("width", width, MOST_WIDTH), ("number of features", features, MOST_FEATURES)):
+    for name, value, most in (("width", width, MOST_WIDTH), ("number of features", features, MOST_FEATURES)):
         if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
-            raise asked.error(f"its {said} is {as_json(value)} {where}; expected a number from 1 to {most:,}")
+            raise asked.error(f"its {name} is {as_json(value)} {where}; expected a number from 1 to {most:,}")
     assert isinstance(width, int)
     assert isinstance(features, int)
     return width, features

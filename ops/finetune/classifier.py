@@ -104,8 +104,8 @@ def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
     if facts.location.revision or facts.seed is not None or not is_saved:
         return None
     with naming(facts.name), refusing(f"its {WEIGHTS} cannot be read", "save the model again with atlas finetune"):
-        told = json.loads((folder / NAMES).read_text(encoding="utf-8"))
-        linear = nn.Linear(facts.width, len(told["labels"]))
+        settings = json.loads((folder / NAMES).read_text(encoding="utf-8"))
+        linear = nn.Linear(facts.width, len(settings["labels"]))
         linear.load_state_dict(load_file(folder / WEIGHTS))
         require_finite(linear)
-    return linear.eval().requires_grad_(False), list(told["labels"]), "cls" if told["uses_cls"] else "mean"
+    return linear.eval().requires_grad_(False), list(settings["labels"]), "cls" if settings["uses_cls"] else "mean"

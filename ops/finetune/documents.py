@@ -58,7 +58,7 @@ def collect_labels(sentences: Iterable[tuple[Key, str | None]]) -> LabelledDocum
 
 
 def choose_documents(
-    found: LabelledDocuments, column: str, dropped: Sequence[str], least: int, most: int | None, seed: int
+    documents: LabelledDocuments, column: str, dropped: Sequence[str], least: int, most: int | None, seed: int
 ) -> tuple[dict[Key, str], dict[str, int]]:
     """Choose the documents that have one sufficiently frequent label; at most `most`, as a seeded uniform sample.
 
@@ -74,32 +74,32 @@ def choose_documents(
     Raises:
         InputError: no document has a label, a dropped label does not occur, or fewer than two labels remain.
     """
-    if not found.labels:
-        of_all = counted(found.without, "sentence")
+    if not documents.labels:
+        of_all = counted(documents.without, "sentence")
         raise InputError(f"--label {column}: no sentence of the corpus has a value ({of_all}); name another column")
-    there = {label for label in found.labels.values() if label is not None}
+    names = {label for label in documents.labels.values() if label is not None}
     for label in dropped:
-        if label not in there:
+        if label not in names:
             raise InputError(
-                f"--drop-label {label}: no document has this value of {column}; it has {some_of(sorted(there), _SHOWN)}"
+                f"--drop-label {label}: no document has this value of {column}; it has {some_of(sorted(names), _SHOWN)}"
             )
-    several = sum(label is None for label in found.labels.values())
-    if several == len(found.labels):
+    several = sum(label is None for label in documents.labels.values())
+    if several == len(documents.labels):
         raise InputError(
-            f"--label {column}: all {counted(several, 'document')} have several labels, such as {found.several}, "
+            f"--label {column}: all {counted(several, 'document')} have several labels, such as {documents.several}, "
             "but a document requires one label: name another column, or give each text its own doc_id"
         )
-    usable = [(key, label) for key, label in found.labels.items() if label is not None and label not in dropped]
+    usable = [(key, label) for key, label in documents.labels.items() if label is not None and label not in dropped]
     sample = draw(len(usable), len(usable) if most is None else most, seed, TRAINING_DOCUMENTS)
     chosen = [usable[i] for i in sample]
     enough = {label for label, n in Counter(label for _, label in chosen).items() if n >= least}
     kept = {key: label for key, label in chosen if label in enough}
     left_out = {
         "several labels": several,
-        "label dropped": len(found.labels) - several - len(usable),
+        "label dropped": len(documents.labels) - several - len(usable),
         "not sampled": len(usable) - len(chosen),
         "label too rare": len(chosen) - len(kept),
-        "sentences without a label": found.without,
+        "sentences without a label": documents.without,
     }
     if len(enough) < 2:
         reasons = ", ".join(f"{why} {n:,}" for why, n in left_out.items() if n)
@@ -134,10 +134,10 @@ def split_sides(labels: Sequence[str], share: float, seed: int) -> list[str]:
 
 def read_sentences(store: Store, documents: Container[Key]) -> pa.Table:
     """Return the sentences of some documents in the order of corpus/."""
-    found = []
+    tables = []
     for table in read_parts(store, "corpus", ["sent_id", "text", "dataset", "doc_id", "sent_in_doc"]):
-        found.append(table.filter(pa.array([key in documents for key in _keys(table)])))
-    return pa.concat_tables(found)
+        tables.append(table.filter(pa.array([key in documents for key in _keys(table)])))
+    return pa.concat_tables(tables)
 
 
 def _keys(sentences: pa.Table) -> list[Key]:
@@ -175,20 +175,20 @@ def split_documents(
     for key, text in texts.items():
         distinct.setdefault(" ".join(text.casefold().split()), key)
     keys = list(distinct.values())
-    own = np.array([labels[key] for key in keys], object)
-    sides = split_sides(own.tolist(), test_share, split_seed)
+    true_labels = np.array([labels[key] for key in keys], object)
+    sides = split_sides(true_labels.tolist(), test_share, split_seed)
     train = np.flatnonzero(np.array(sides) == TRAIN)
-    n_labels, n_test = len(set(own[train])), len(keys) - len(train)
+    n_labels, n_test = len(set(true_labels[train])), len(keys) - len(train)
     if n_labels < 2 or not n_test:
         raise InputError(
             f"--label: without documents that repeat another's text, {len(train):,} training documents with "
             f"{counted(n_labels, 'label')} and {n_test:,} test documents are left; a classifier needs two "
             "labels and a test document; give more documents"
         )
-    taught = own.copy()
+    taught = true_labels.copy()
     if shuffle_seed is not None:
-        taught[train] = own[np.random.default_rng([shuffle_seed, SHUFFLED_LABELS]).permutation(train)]
-    columns = {"text": pa.array([texts[key] for key in keys], pa.string()), "label": own, "taught": taught}
+        taught[train] = true_labels[np.random.default_rng([shuffle_seed, SHUFFLED_LABELS]).permutation(train)]
+    columns = {"text": pa.array([texts[key] for key in keys], pa.string()), "label": true_labels, "taught": taught}
     return pa.table({**columns, "side": sides}), dict(zip(keys, zip(sides, taught, strict=True), strict=True))
 
 
@@ -199,9 +199,9 @@ def side_rows(
 
     `placed` are the documents' sides and labels in training, as `split_documents` returns them.
     """
-    own = sentences.filter(pa.array([placed.get(key, ("", ""))[0] == side for key in _keys(sentences)]))
-    found = own.select(["sent_id", "text", "dataset", "doc_id"])
-    found = found.append_column("label", pa.array([labels[key] for key in _keys(own)], pa.string()))
+    of_side = sentences.filter(pa.array([placed.get(key, ("", ""))[0] == side for key in _keys(sentences)]))
+    rows = of_side.select(["sent_id", "text", "dataset", "doc_id"])
+    rows = rows.append_column("label", pa.array([labels[key] for key in _keys(of_side)], pa.string()))
     if side == TRAIN:
-        found = found.append_column("trained_as", pa.array([placed[key][1] for key in _keys(own)], pa.string()))
-    return found
+        rows = rows.append_column("trained_as", pa.array([placed[key][1] for key in _keys(of_side)], pa.string()))
+    return rows

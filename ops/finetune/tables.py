@@ -45,15 +45,15 @@ def epoch_row(
 
     `losses` are the losses of the epoch's steps, `scores` and `labels` as in `by_label`.
     """
-    found = by_label(scores, labels)
+    columns = by_label(scores, labels)
     likelihood = log_softmax(scores.astype(np.float64), axis=1)
     return {
         "epoch": epoch,
         "steps": steps,
         "loss": float(np.mean(losses)),
         "test_loss": float(-likelihood[np.arange(len(labels)), labels].mean()),
-        "test_accuracy": float(found["correct"].sum() / len(labels)),
-        "test_macro_f1": float(np.nanmean(found["f1"])),
+        "test_accuracy": float(columns["correct"].sum() / len(labels)),
+        "test_macro_f1": float(np.nanmean(columns["f1"])),
         "majority_accuracy": majority,
         "n": len(labels),
     }

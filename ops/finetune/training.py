@@ -151,8 +151,8 @@ class ClassifierTraining:
             InputError: a score is not finite.
         """
         with quiet_transformers():
-            found = self.trainer.predict(self.test)  # type: ignore[arg-type]  # a list is a data set
-        scores = np.asarray(found.predictions, np.float32)
+            output = self.trainer.predict(self.test)  # type: ignore[arg-type]  # a list is a data set
+        scores = np.asarray(output.predictions, np.float32)
         if not np.isfinite(scores).all():
             raise diverged(self.learning_rate, "a score of a test document")
         return scores

@@ -119,7 +119,7 @@ def find_examples(
     """
     ids, texts, datasets, documents = (column.to_pylist() for column in table.select(COLUMNS).columns)
     places = {word: (i, j) for i, words in enumerate(sets) for j, word in enumerate(words)}
-    occurrences = [(row, *own) for row, text in enumerate(texts) for own in find_occurrences(text, places)]
+    occurrences = [(row, *match) for row, text in enumerate(texts) for match in find_occurrences(text, places)]
     row, number, label, start, stop = np.array(occurrences, np.int64).reshape(-1, 5).T
     order = priority(np.array(ids, np.int64)[row], start, seed)
     ranked = np.lexsort((start, order, number))
@@ -220,14 +220,14 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
     stated = train[examples.has_state[train]]
     if len(stated) < LEAST_TRAINED:
         return rows
-    place = np.cumsum(examples.has_state) - 1
+    state_row = np.cumsum(examples.has_state) - 1
     for layer in range(examples.states.shape[1]):
         states = examples.states[:, layer]
         for n in sizes_of(len(stated)):
             some = stated[:n]
-            given, asked = standardised(states[place[some]], states[place[tests]])
+            given, queries = standardised(states[state_row[some]], states[state_row[tests]])
             penalty = choose_penalty(given, label[some], folds[some])
-            add(f"layer:{layer + 1}", n, *answer(given, label[some], asked, penalty), penalty)
+            add(f"layer:{layer + 1}", n, *answer(given, label[some], queries, penalty), penalty)
     return rows
 
 
@@ -298,31 +298,31 @@ def choose_penalty(given: Any, labels: Int64s, folds: Int64s) -> float:
         labels, folds: the label and the fold of each example, `[examples]`.
     """
     splits = [(folds != fold, folds == fold) for fold in np.unique(folds)]
-    splits = [(own, rest) for own, rest in splits if len(np.unique(labels[own])) > 1]
+    splits = [(train, rest) for train, rest in splits if len(np.unique(labels[train])) > 1]
     if not splits:
         return USUAL_PENALTY
-    loss = [sum(_loss(given, labels, own, rest, penalty) for own, rest in splits) for penalty in PENALTIES]
+    loss = [sum(_loss(given, labels, train, rest, penalty) for train, rest in splits) for penalty in PENALTIES]
     return PENALTIES[int(np.argmin(loss))]
 
 
-def _loss(given: Any, labels: Int64s, own: Any, rest: Any, penalty: float) -> float:
-    """Return the summed loss on the examples `rest` of a classifier that is trained on the examples `own`."""
-    model, features, _ = _trained(given[own], labels[own], penalty)
+def _loss(given: Any, labels: Int64s, train: Any, rest: Any, penalty: float) -> float:
+    """Return the summed loss on the examples `rest` of a classifier that is trained on the examples `train`."""
+    model, features, _ = _trained(given[train], labels[train], penalty)
     known = np.searchsorted(model.classes_, labels[rest]).clip(max=len(model.classes_) - 1)
-    found = model.predict_proba(given[rest][:, features])[np.arange(len(known)), known]
-    found = np.where(model.classes_[known] == labels[rest], found, 0)
-    return float(-np.log(np.maximum(found, _LEAST)).sum())
+    probability = model.predict_proba(given[rest][:, features])[np.arange(len(known)), known]
+    probability = np.where(model.classes_[known] == labels[rest], probability, 0)
+    return float(-np.log(np.maximum(probability, _LEAST)).sum())
 
 
-def answer(given: Any, labels: Int64s, asked: Any, penalty: float) -> tuple[Int64s, bool]:
-    """Return the answers of a logistic regression trained on examples, `[asked]`, and whether its training converged.
+def answer(given: Any, labels: Int64s, queries: Any, penalty: float) -> tuple[Int64s, bool]:
+    """Return the answers of a logistic regression trained on examples, `[queries]`, and whether its training converged.
 
     If the examples have only one label, that label is the answer.
     """
     if len(np.unique(labels)) < 2:
-        return np.full(asked.shape[0], labels[0]), True
+        return np.full(queries.shape[0], labels[0]), True
     model, features, converged = _trained(given, labels, penalty)
-    return np.asarray(model.predict(asked[:, features])), converged
+    return np.asarray(model.predict(queries[:, features])), converged
 
 
 def _trained(given: Any, labels: Int64s, penalty: float) -> tuple[Any, Any, bool]:
@@ -339,8 +339,8 @@ def _trained(given: Any, labels: Int64s, penalty: float) -> tuple[Any, Any, bool
     return model, features, bool(model.n_iter_.max() < _MOST_STEPS)
 
 
-def standardised(given: Float32s, asked: Float32s) -> tuple[Float32s, Float32s]:
+def standardised(given: Float32s, queries: Float32s) -> tuple[Float32s, Float32s]:
     """Standardise training and test states with each unit's mean and standard deviation over the training states."""
     mean, std = given.mean(0), given.std(0)
     std = np.where(std > 0, std, 1)
-    return (given - mean) / std, (asked - mean) / std
+    return (given - mean) / std, (queries - mean) / std

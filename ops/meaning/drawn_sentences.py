@@ -54,13 +54,13 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
         `texts` and, for a translation, `language` and the `key` that its translations share. A pair's texts are the
         sentence, the next sentence, and a distant sentence of its document, which is null if there is none.
     """
-    ids, places = table["sent_id"].to_numpy(), table["sent_in_doc"].to_numpy()
+    ids, positions = table["sent_id"].to_numpy(), table["sent_in_doc"].to_numpy()
     texts = table["text"].to_pylist()
     origins = zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
     documents = [f"{dataset}\x1f{document}" for dataset, document in origins]
     _, numbers = np.unique(np.array(documents, object), return_inverse=True)
     rows: list[dict[str, Any]] = []
-    pairs = find_pairs(ids, numbers.astype(np.int64), places, wanted.seed)
+    pairs = find_pairs(ids, numbers.astype(np.int64), positions, wanted.seed)
     quota = -(-_OVERSAMPLED * wanted.pairs * len(ids) // wanted.sentences)
     for one, after, same, order in zip(*(column[:quota].tolist() for column in pairs), strict=True):
         triple = [texts[one], texts[after], texts[same] if same >= 0 else None]
@@ -84,14 +84,14 @@ def _translations(
         keys = [row[wanted.translation] for row in meta]
     else:
         columns = (table["doc_id"].to_pylist(), table["sent_in_doc"].to_pylist())
-        keys = [f"{document}\x1f{place}" for document, place in zip(*columns, strict=True)]
-    own = [i for i, row in enumerate(meta) if row[language] is not None and keys[i] is not None]
-    hashes = np.array([text_hash(keys[i]) for i in own], np.uint64)
+        keys = [f"{document}\x1f{position}" for document, position in zip(*columns, strict=True)]
+    rows = [i for i, row in enumerate(meta) if row[language] is not None and keys[i] is not None]
+    hashes = np.array([text_hash(keys[i]) for i in rows], np.uint64)
     order = sampling.priorities(hashes, wanted.seed, sampling.TRANSLATIONS)
     first = set(np.unique(order)[: wanted.translations].tolist())
-    for i, place in zip(own, order.tolist(), strict=True):
-        if place in first:
-            row = _row(TRANSLATION, place, table["sent_id"][i].as_py(), documents[i], [texts[i]])
+    for i, priority in zip(rows, order.tolist(), strict=True):
+        if priority in first:
+            row = _row(TRANSLATION, priority, table["sent_id"][i].as_py(), documents[i], [texts[i]])
             yield row | {"language": meta[i][language], "key": keys[i]}
 
 
@@ -100,7 +100,7 @@ def _row(kind: str, order: int, sent_id: int, document: str, texts: list[str | N
 
 
 def find_pairs(
-    sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int
+    sent_ids: Int64s, documents: Int64s, positions: Int64s, seed: int
 ) -> tuple[Int64s, Int64s, Int64s, UInt64s]:
     """Return the pairs of a shard in seeded order: a sentence, the next one, and a distant one of the same document.
 
@@ -109,23 +109,23 @@ def find_pairs(
 
     Args:
         sent_ids, documents: the ids of the shard's sentences, and the index of each sentence's document, `[rows]`.
-        places: the position of each sentence in its document, `[rows]`; sentences with consecutive positions are
+        positions: the position of each sentence in its document, `[rows]`; sentences with consecutive positions are
             consecutive.
 
     Returns:
         The rows of the first, the next and the distant sentences (-1 if there is none), and the pairs' seeded order,
         `[pairs]` each.
     """
-    order = np.lexsort((places, documents))
-    document, place = documents[order], places[order]
+    order = np.lexsort((positions, documents))
+    document, position = documents[order], positions[order]
     starts = np.flatnonzero(begins_group(document))
     sizes = np.diff(np.append(starts, len(order)))
     start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
-    consecutive = np.flatnonzero((document[1:] == document[:-1]) & (place[1:] == place[:-1] + 1))
+    consecutive = np.flatnonzero((document[1:] == document[:-1]) & (position[1:] == position[:-1] + 1))
     at = consecutive[size[consecutive] >= 3]
     priority = sampling.priorities(sent_ids[order[at]].astype(np.uint64), seed, sampling.NEXT_SENTENCES)
     # Document and position as one ascending number, with gaps so large that no distance reaches another document.
-    key = document * (int(place.max(initial=0)) + 1 + DISTANCE) + place
+    key = document * (int(position.max(initial=0)) + 1 + DISTANCE) + position
     before = np.searchsorted(key, key[at] - DISTANCE, "right") - start[at]
     after = np.searchsorted(key, key[at] + DISTANCE)
     distant = before + start[at] + size[at] - after

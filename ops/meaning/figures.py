@@ -237,7 +237,7 @@ def codes_figure(plane: pa.Table, classes: list[str | None], label: str) -> Figu
     figure, grid = panels(list(methods.values()), title, own_scales=True)
     points, groups = np.column_stack([plane["x"], plane["y"]]), np.array(classes, object)
     for axes, method in zip(grid, methods, strict=True):
-        own = np.flatnonzero(pc.equal(plane["method"], method))
-        own = own[:: max(-(-len(own) // MOST_POINTS), 1)]
-        scatter(axes, points[own], groups[own].tolist(), largest(classes))
+        rows = np.flatnonzero(pc.equal(plane["method"], method))
+        rows = rows[:: max(-(-len(rows) // MOST_POINTS), 1)]
+        scatter(axes, points[rows], groups[rows].tolist(), largest(classes))
     return finish(figure, "first dimension of the code", "second dimension of the code")

@@ -56,27 +56,27 @@ def at_length_1(states: Float32s) -> Float32s:
     return np.asarray(states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-30), np.float32)
 
 
-def principal_codes(given: Float32s, asked: Float32s, size: int) -> dict[str, Codes]:
+def principal_codes(given: Float32s, queries: Float32s, size: int) -> dict[str, Codes]:
     """Return codes from principal component analysis: the first components, and their signs.
 
     States are rebuilt from the components, and from the signs by least squares, as fitted on the given states.
 
     Args:
-        given, asked: the states on which the components are fitted, `[n, width]`, and other ones, `[m, width]`.
+        given, queries: the states on which the components are fitted, `[n, width]`, and other ones, `[m, width]`.
         size: number of dimensions or bits.
     """
     mean = given.astype(np.float64).mean(0)
-    one, other = given.astype(np.float64) - mean, asked.astype(np.float64) - mean
+    one, other = given.astype(np.float64) - mean, queries.astype(np.float64) - mean
     axes = np.linalg.eigh(one.T @ one)[1][:, ::-1][:, :size]
     # The largest entry of each axis is positive, so that the same states give the same picture.
     axes = axes * np.where(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])] < 0, -1, 1)
-    real, real_asked = one @ axes, other @ axes
-    bits, bits_asked = np.where(real > 0, 1.0, -1.0), np.where(real_asked > 0, 1.0, -1.0)
+    real, real_queries = one @ axes, other @ axes
+    bits, bits_queries = np.where(real > 0, 1.0, -1.0), np.where(real_queries > 0, 1.0, -1.0)
     rebuild, *_ = np.linalg.lstsq(np.hstack([bits, np.ones((len(bits), 1))]), one, rcond=None)
-    from_bits = np.hstack([bits_asked, np.ones((len(bits_asked), 1))]) @ rebuild
+    from_bits = np.hstack([bits_queries, np.ones((len(bits_queries), 1))]) @ rebuild
     return {
-        REAL: Codes(real.astype(np.float32), real_asked.astype(np.float32), lost(other, real_asked @ axes.T)),
-        BITS: Codes(bits.astype(np.float32), bits_asked.astype(np.float32), lost(other, from_bits)),
+        REAL: Codes(real.astype(np.float32), real_queries.astype(np.float32), lost(other, real_queries @ axes.T)),
+        BITS: Codes(bits.astype(np.float32), bits_queries.astype(np.float32), lost(other, from_bits)),
     }
 
 
@@ -86,7 +86,7 @@ def lost(states: Arrays, rebuilt: Arrays) -> float | None:
     return float(((states - rebuilt) ** 2).sum()) / variance if variance else None
 
 
-def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, seed: int) -> dict[str, Codes]:
+def autoencoder_codes(given: Float32s, queries: Float32s, size: int, epochs: int, seed: int) -> dict[str, Codes]:
     """Return the codes of an autoencoder with a linear code and of one with a binary code.
 
     The layers have width, 256, code size, 256 and width units; the hidden ones use tanh. The units of a binary code are
@@ -94,23 +94,23 @@ def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, 
     with the threads of this process. The same states, seed and number of threads give the same codes.
 
     Args:
-        given, asked: the training states, `[n, width]`, and other states to encode, `[m, width]`.
+        given, queries: the training states, `[n, width]`, and other states to encode, `[m, width]`.
         seed: the seed of the weights, the order and the noise.
     """
     mean = given.mean(0)
     scale = max(float((given - mean).std()), 1e-12)
-    training, queries = (torch.from_numpy((s - mean) / scale) for s in (given, asked))
+    training, query_states = (torch.from_numpy((s - mean) / scale) for s in (given, queries))
     codes = {}
     for kind in (REAL, BITS):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed * 1_000 + size)
             encoder, decoder = _train(training, size, kind == BITS, epochs)
         with torch.inference_mode():
-            code, code_asked = encoder(training), encoder(queries)
+            code, code_queries = encoder(training), encoder(query_states)
             if kind == BITS:
-                code, code_asked = (code > 0).float(), (code_asked > 0).float()
-            error = lost(queries.double().numpy(), decoder(code_asked).double().numpy())
-        codes[kind] = Codes(code.numpy(), code_asked.numpy(), error)
+                code, code_queries = (code > 0).float(), (code_queries > 0).float()
+            error = lost(query_states.double().numpy(), decoder(code_queries).double().numpy())
+        codes[kind] = Codes(code.numpy(), code_queries.numpy(), error)
     return codes
 
 
@@ -203,7 +203,7 @@ def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None,
     for key in meta_keys(table.schema):
         values[key] = pc.struct_field(table["meta"], key).to_pylist()
     wanted = [label] if label else [name for name in LABELS if name in values]
-    labels = [own for own in (labelled(name, values[name]) for name in wanted) if len(own.classes) > 1]
+    labels = [column for column in (labelled(name, values[name]) for name in wanted) if len(column.classes) > 1]
     if label and not labels:
         distinct = set(values[label]) - {None}
         number = f"has {len(distinct):,} values" if len(distinct) != 1 else f"has only the value {distinct.pop()!r}"
@@ -237,14 +237,14 @@ class HashedStates:
             InputError: all documents are held out, or no document is held out.
         """
         tested = self.drawn.tested
-        given, asked = self.states[~tested], self.states[tested]
-        if not len(given) or not len(asked):
+        given, queries = self.states[~tested], self.states[tested]
+        if not len(given) or not len(queries):
             raise InputError("--hashed-sentences: too few documents to fit on some and test on the rest; raise it")
         if method == STATES:
-            return {REAL: Codes(given, asked, 0.0)}
+            return {REAL: Codes(given, queries, 0.0)}
         if method == PCA:
-            return principal_codes(given, asked, size)
-        return autoencoder_codes(given, asked, size, epochs, self.seed)
+            return principal_codes(given, queries, size)
+        return autoencoder_codes(given, queries, size, epochs, self.seed)
 
     def rows(self, codes: dict[str, Codes], method: str, size: int, neighbours: int) -> pa.Table:
         """Return the rows of `meaning/hashing` for some codes; uncompressed states also get the control's rows."""
@@ -260,18 +260,18 @@ class HashedStates:
 
     def plane(self, codes: dict[str, Codes], method: str) -> pa.Table:
         """Return the rows of `meaning/plane`: the two-dimensional codes of the held-out sentences."""
-        ids, places = self.drawn.sent_ids[self.drawn.tested], codes[REAL].asked
-        columns = {"method": [method] * len(ids), "sent_id": ids, "x": places[:, 0], "y": places[:, 1]}
+        ids, points = self.drawn.sent_ids[self.drawn.tested], codes[REAL].asked
+        columns = {"method": [method] * len(ids), "sent_id": ids, "x": points[:, 0], "y": points[:, 1]}
         return schema.table("meaning/plane", columns)
 
 
-def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbours: int) -> Float64s:
-    """Return the share of each class among each query's nearest neighbours by Euclidean distance, `[asked, classes]`.
+def retrieved_classes(given: Float32s, queries: Float32s, classes: Int64s, neighbours: int) -> Float64s:
+    """Return the share of each class among each query's nearest neighbours by Euclidean distance, `[queries, classes]`.
 
     Short codes have many ties. All sentences at the distance of the last neighbour share the remaining places equally.
 
     Args:
-        given, asked: the codes to search, `[n, size]`, and the codes of the queries, `[m, size]`.
+        given, queries: the codes to search, `[n, size]`, and the codes of the queries, `[m, size]`.
         classes: the class of each searched sentence, `[n]`, from 0.
         neighbours: number of neighbours; all sentences if there are fewer.
     """
@@ -279,10 +279,10 @@ def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbo
     one_hot = np.eye(int(classes.max(initial=0)) + 1)[classes]
     wide = given.astype(np.float64)
     lengths = (wide**2).sum(1)
-    shares = np.zeros((len(asked), one_hot.shape[1]))
-    for start, stop in spans(len(asked), _ROWS):
+    shares = np.zeros((len(queries), one_hot.shape[1]))
+    for start, stop in spans(len(queries), _ROWS):
         # Rounded to ten decimal places, so that equal codes are equally distant in any order of addition.
-        distance = np.round(lengths - 2 * asked[start:stop].astype(np.float64) @ wide.T, 10)
+        distance = np.round(lengths - 2 * queries[start:stop].astype(np.float64) @ wide.T, 10)
         last = np.partition(distance, most - 1, axis=1)[:, most - 1 : most]
         nearer, level = distance < last, distance == last
         left = (most - nearer.sum(1)) / level.sum(1)
@@ -298,19 +298,19 @@ def measure_codes(codes: Codes, drawn: Drawn, neighbours: int) -> list[dict[str,
     """
     rows: list[dict[str, Any]] = []
     for label in drawn.labels:
-        given, asked = label.number[~drawn.tested], label.number[drawn.tested]
+        given, query_classes = label.number[~drawn.tested], label.number[drawn.tested]
         # A class that occurs only among queries, or only among the searched sentences, can never be found.
-        both = np.intersect1d(given, asked)
-        searched, queries = (np.flatnonzero(np.isin(side, both) & (side >= 0)) for side in (given, asked))
+        both = np.intersect1d(given, query_classes)
+        searched, queries = (np.flatnonzero(np.isin(side, both) & (side >= 0)) for side in (given, query_classes))
         # Queries are evenly spread over all sentences, which are in the order of the corpus.
         queries = queries[np.linspace(0, len(queries) - 1, min(len(queries), MOST_QUERIES)).astype(np.int64)]
         classes = len(np.unique(given[searched]))
         if classes < 2 or not len(queries):
             continue
         retrieved = retrieved_classes(codes.given[searched], codes.asked[queries], given[searched], neighbours)
-        own = asked[queries]
-        share = np.bincount(own, minlength=retrieved.shape[1]) / len(own)
-        precision = share_by_document(retrieved[np.arange(len(own)), own], drawn.documents[drawn.tested][queries])
+        truth = query_classes[queries]
+        share = np.bincount(truth, minlength=retrieved.shape[1]) / len(truth)
+        precision = share_by_document(retrieved[np.arange(len(truth)), truth], drawn.documents[drawn.tested][queries])
         known = {"label": label.name, "classes": classes, "n": len(queries), "neighbours": neighbours}
         rows.append(known | precision.columns("precision", "") | {"chance": float(share @ retrieved.mean(0))})
     return rows

@@ -158,8 +158,8 @@ def read_analogies(path: str = "") -> Analogies:
                 raise InputError(f"--analogies {path}: line {number}: {category!r} is not the name of a category")
         elif words:
             if len(words) != 4:
-                found = f"has {counted(len(words), 'word')}, a question needs four: {line.strip()[:60]!r}"
-                raise InputError(f"--analogies {path}: line {number} {found}")
+                why = f"has {counted(len(words), 'word')}, a question needs four: {line.strip()[:60]!r}"
+                raise InputError(f"--analogies {path}: line {number} {why}")
             a, b, c, d = words
             questions.setdefault(category, []).append((a, b, c, d))
     if not questions:
@@ -194,14 +194,14 @@ def answers(space: Space, questions: Int64s) -> Int64s:
     Returns:
         The indices of the answers in the order of `ANSWERS`, `[questions, answers]`.
     """
-    units, found = space.units, np.zeros((len(questions), len(ANSWERS)), np.int64)
+    units, best = space.units, np.zeros((len(questions), len(ANSWERS)), np.int64)
     for start, stop in spans(len(questions), _ROWS):
         given = questions[start:stop, :3]
         for rule, scores in enumerate(_scores(units, given)):
-            found[start:stop, 2 * rule] = scores.argmax(1)
+            best[start:stop, 2 * rule] = scores.argmax(1)
             np.put_along_axis(scores, given, -np.inf, 1)
-            found[start:stop, 2 * rule + 1] = scores.argmax(1)
-    return found
+            best[start:stop, 2 * rule + 1] = scores.argmax(1)
+    return best
 
 
 def _scores(units: Float64s, given: Int64s) -> Iterator[Float64s]:

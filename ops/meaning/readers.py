@@ -149,8 +149,8 @@ class BlankReader(ModelReader):
 
     def _last_token(self, text: str) -> Blank | None:
         (tokens,) = self.tokenizer.encode([text])
-        own = [i for i, added in enumerate(tokens.added) if not added]
-        return Blank(tokens, own[-1]) if own and not tokens.cut else None
+        indices = [i for i, added in enumerate(tokens.added) if not added]
+        return Blank(tokens, indices[-1]) if indices and not tokens.cut else None
 
     def read(self, blanks: list[Blank]) -> Float32s:
         """Return the states at the blanks, `[blanks, layers, width]` float32."""
@@ -190,10 +190,10 @@ class WordSums:
 
     def merge_table(self, table: pa.Table) -> None:
         """Add the sums that `to_table` stored."""
-        own = read_arrays(table)
-        word, count = own["word"], own["count"]
+        arrays = read_arrays(table)
+        word, count = arrays["word"], arrays["count"]
         self.count[word] += count
-        self.total[word] += own["mean"].astype(np.float64) * count[:, None]
+        self.total[word] += arrays["mean"].astype(np.float64) * count[:, None]
 
     def to_table(self) -> pa.Table:
         """Return the words that occur as a table of arrays: `word`, `count`, `mean` (float32, layers concatenated)."""
@@ -281,8 +281,8 @@ def find_words(
             if number is not None and at > first and stop <= seen:
                 tokens_of += [(row * longest + placed[i][0], len(words)) for i in range(first, at)]
                 words.append((number, row))
-    found, places = (np.array(pairs, np.int64).reshape(-1, 2).T for pairs in (words, tokens_of))
-    return found[0], found[1], places[0], places[1]
+    occurrences, places = (np.array(pairs, np.int64).reshape(-1, 2).T for pairs in (words, tokens_of))
+    return occurrences[0], occurrences[1], places[0], places[1]
 
 
 def embedded(words: Iterable[str], table: torch.Tensor, tokenizer: Tokenizer) -> Float32s:
@@ -295,6 +295,6 @@ def embedded(words: Iterable[str], table: torch.Tensor, tokenizer: Tokenizer) ->
     """
     vectors = []
     for tokens, _, spans in tokenizer.encode_with_spans([_CARRIER + word for word in words]):
-        own = [i for i, span in zip(tokens.ids, spans, strict=True) if span is not None and span[1] > len(_CARRIER)]
-        vectors.append(table[own].float().mean(0).numpy() if own else np.zeros(table.shape[1], np.float32))
+        ids = [i for i, span in zip(tokens.ids, spans, strict=True) if span is not None and span[1] > len(_CARRIER)]
+        vectors.append(table[ids].float().mean(0).numpy() if ids else np.zeros(table.shape[1], np.float32))
     return np.array(vectors, np.float32)

@@ -45,15 +45,15 @@ def read_pairs(
         a head, `head` (its scores, `[pairs, 3]`). Values are NaN if a text is null.
     """
     # A missing sentence is replaced by the first sentence, because a decoder makes no token from an empty text.
-    flat = [text or own[0] or "" for own in texts for text in own]
+    flat = [text or pair[0] or "" for pair in texts for text in pair]
     tokens = reader.tokenizer.encode(flat)
     states = reader.read(tokens).reshape(len(texts), 4, reader.layers, -1)
-    ids = [own_ids(own) for own in tokens]
+    ids = [own_ids(sentence) for sentence in tokens]
     shared = [[overlap(ids[i], ids[i + k]) for k in (1, 2, 3)] for i in range(0, len(flat), 4)]
     results = {"cosine": cosines(states[:, 1:], states[:, :1]), "tokens": np.array(shared, np.float32)}
     if head is not None:
         results["head"] = np.stack([reader.next_scores(head, flat[::4], flat[k::4]) for k in (1, 2, 3)], 1)
-    missing = np.array([[text is None for text in own[1:]] for own in texts])
+    missing = np.array([[text is None for text in pair[1:]] for pair in texts])
     for values in results.values():
         values[missing] = np.nan
     return results
@@ -136,8 +136,8 @@ def read_masked(
     spared = frozenset(() if tokenizer.unknown_id is None else (tokenizer.unknown_id,))
     assert tokenizer.mask_id is not None
     masked = []
-    for i, (sent_id, own) in enumerate(zip(sent_ids, placed, strict=True)):
-        if sentence := mask(own.tokens, rate, tokenizer.mask_id, spared, seed, sent_id):
+    for i, (sent_id, encoded) in enumerate(zip(sent_ids, placed, strict=True)):
+        if sentence := mask(encoded.tokens, rate, tokenizer.mask_id, spared, seed, sent_id):
             masked.append((i, sentence))
     sentences = [m for _, m in masked]
     ranks, probability = reader.masked_ranks(head, sentences)
@@ -255,7 +255,7 @@ def translation_rows(
     for (one, other), translations in known.items():
         first, second = translations.T
         n, by_chance = len(first), 1 / np.arange(1, len(first) + 1)
-        clusters = min(document[first], document[second], key=lambda own: len(np.unique(own)))
+        clusters = min(document[first], document[second], key=lambda side: len(np.unique(side)))
         row = {"language": one, "other": other, "n": n, "chance": float(by_chance.mean())}
         spaces = [(f"layer:{layer + 1}", layer, second) for layer in range(last + 1)]
         spaces.append((SHUFFLED, last, np.random.default_rng([seed, TRANSLATIONS]).permutation(second)))

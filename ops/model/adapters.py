@@ -38,12 +38,12 @@ def read_adapter(location: Location) -> dict[str, Any] | None:
     if file is None or (file.parent / "config.json").is_file():
         return None
     with refusing(f"its {CONFIG} cannot be read"):
-        found = json.loads(file.read_text(encoding="utf-8"))
+        adapter = json.loads(file.read_text(encoding="utf-8"))
     if not location.revision and len(adapter_files(Path(location.path))) < 2:
         raise ModelError(f"is an adapter without weights ({_WEIGHTS[0]}); copy it again")
-    if not isinstance(found, dict) or not isinstance(found.get("base_model_name_or_path"), str):
+    if not isinstance(adapter, dict) or not isinstance(adapter.get("base_model_name_or_path"), str):
         raise ModelError(f"its {CONFIG} names no base model (base_model_name_or_path)")
-    return found
+    return adapter
 
 
 def adapter_files(folder: Path) -> list[Path]:
@@ -99,11 +99,11 @@ def loader_of(adapter: dict[str, Any]) -> Any:
     import transformers
 
     task, mapping = adapter.get("task_type"), adapter.get("auto_mapping") or {}
-    own = _CLASSES.get(task) if task else mapping.get("base_model_class") or "AutoModel"
-    found = getattr(transformers, own or "", None)
-    if found is None:
-        raise ModelError(f"is an adapter for {one_line(str(task or own), 40)}, which is not merged")
-    return found
+    name = _CLASSES.get(task) if task else mapping.get("base_model_class") or "AutoModel"
+    loader = getattr(transformers, name or "", None)
+    if loader is None:
+        raise ModelError(f"is an adapter for {one_line(str(task or name), 40)}, which is not merged")
+    return loader
 
 
 def check_adapter(location: Location, adapter: dict[str, Any], config: Any) -> None:
@@ -122,15 +122,15 @@ def check_adapter(location: Location, adapter: dict[str, Any], config: Any) -> N
     kind, revision = loader_of(adapter), location.revision or None
     base = (kind.from_config if hasattr(kind, "from_config") else kind._from_config)(config)
     with refusing("its adapter cannot be added to its base model"):
-        said: Any = PeftConfig.from_pretrained(location.path, revision=revision)
-        if not hasattr(PEFT_TYPE_TO_TUNER_MAPPING.get(said.peft_type), "merge_and_unload"):
-            named = getattr(said.peft_type, "value", said.peft_type)
+        settings: Any = PeftConfig.from_pretrained(location.path, revision=revision)
+        if not hasattr(PEFT_TYPE_TO_TUNER_MAPPING.get(settings.peft_type), "merge_and_unload"):
+            named = getattr(settings.peft_type, "value", settings.peft_type)
             raise ModelError(f"is an adapter ({named}) that cannot be merged into weights")
-        said.inference_mode = True
+        settings.inference_mode = True
         saved = load_peft_weights(location.path, device="cpu", revision=revision)
-        own = get_peft_model_state_dict(get_peft_model(base, said, low_cpu_mem_usage=True))
-    wrong = {key for key in saved.keys() & own.keys() if saved[key].shape != own[key].shape}
-    wrong |= saved.keys() ^ own.keys()
+        expected = get_peft_model_state_dict(get_peft_model(base, settings, low_cpu_mem_usage=True))
+    wrong = {key for key in saved.keys() & expected.keys() if saved[key].shape != expected[key].shape}
+    wrong |= saved.keys() ^ expected.keys()
     if wrong:
         raise ModelError(
             f"{counted(len(wrong), 'tensor')} of its adapter are not those that its base model takes "
@@ -151,14 +151,14 @@ def merge(location: Location, base: Any) -> Any:
     from peft import PeftModel
 
     adapted = PeftModel.from_pretrained(base.eval(), location.path, revision=location.revision or None).eval()
-    own = base.base_model
-    inputs = trial_tokens(own) | {"output_hidden_states": True}
-    if own.config.is_encoder_decoder:
+    backbone = base.base_model
+    inputs = trial_tokens(backbone) | {"output_hidden_states": True}
+    if backbone.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = inputs["input_ids"]
-    right = [states.clone() for states in _states(own(**inputs))]
+    right = [states.clone() for states in _states(backbone(**inputs))]
     merged = adapted.merge_and_unload()
-    found = _states(merged.base_model(**inputs))
-    if len(found) != len(right) or any(moved(*pair) > _ROUNDING for pair in zip(found, right, strict=True)):
+    hidden = _states(merged.base_model(**inputs))
+    if len(hidden) != len(right) or any(moved(*pair) > _ROUNDING for pair in zip(hidden, right, strict=True)):
         raise ModelError(
             "merging its adapter changes what the model computes; merge it with the program that trained it, and give "
             "the merged model"

@@ -120,14 +120,14 @@ def head_projections(model: nn.Module, facts: ModelFacts) -> list[LayerProjectio
     """
     architecture = check_architecture(facts.model_type, facts.name)
     untyped: Any = model
-    heads, found = int(untyped.config.num_attention_heads), []
+    heads, projections = int(untyped.config.num_attention_heads), []
     for layer in layer_list(model, facts.layers) or []:
         modules = tuple(layer.get_submodule(name) for name in architecture.projections)
         weight = torch.cat([matrix_of(module) for module in modules]).float()
         shape = (len(PROJECTIONS), heads, len(weight) // len(PROJECTIONS) // heads)
         bias = torch.cat([bias_of(module) for module in modules]).float()
-        found.append(LayerProjections(modules, weight.reshape(*shape, -1), bias.reshape(shape)))
-    return found
+        projections.append(LayerProjections(modules, weight.reshape(*shape, -1), bias.reshape(shape)))
+    return projections
 
 
 def matrix_of(module: nn.Module) -> torch.Tensor:

@@ -128,9 +128,9 @@ def length_batches(n_tokens: Integers, budget: int, equal_lengths: bool = False)
     order = np.argsort(-n_tokens.astype(np.int64), kind="stable")
     long = np.maximum(n_tokens[order].astype(np.int64), 1)
     if equal_lengths:
-        for own in np.split(order, np.flatnonzero(np.diff(long)) + 1) if len(order) else ():
-            most = max(budget // max(int(n_tokens[own[0]]), 1), 1)
-            yield from (own[at : at + most] for at in range(0, len(own), most))
+        for rows in np.split(order, np.flatnonzero(np.diff(long)) + 1) if len(order) else ():
+            most = max(budget // max(int(n_tokens[rows[0]]), 1), 1)
+            yield from (rows[at : at + most] for at in range(0, len(rows), most))
         return
     first = _last_batch_starts(long, budget, max(budget // _BATCHES_PER_BUDGET, 1))
     stops = [len(order)]
@@ -140,19 +140,19 @@ def length_batches(n_tokens: Integers, budget: int, equal_lengths: bool = False)
 
 
 @compiled
-def _last_batch_starts(lengths: Int64s, budget: int, own: int) -> Int64s:
+def _last_batch_starts(lengths: Int64s, budget: int, batch_cost: int) -> Int64s:
     """Return for each n the start of the last batch in the cheapest division of the first n sentences."""
     cost = np.zeros(len(lengths) + 1, np.int64)
     first = np.zeros(len(lengths) + 1, np.int64)
     for stop in range(1, len(lengths) + 1):
         start = stop - 1
-        cost[stop] = cost[start] + lengths[start] + own
+        cost[stop] = cost[start] + lengths[start] + batch_cost
         first[stop] = start
         start -= 1
         while start >= 0 and lengths[start] * (stop - start) <= budget:
-            found = cost[start] + lengths[start] * (stop - start) + own
-            if found < cost[stop]:
-                cost[stop] = found
+            total = cost[start] + lengths[start] * (stop - start) + batch_cost
+            if total < cost[stop]:
+                cost[stop] = total
                 first[stop] = start
             start -= 1
     return first

@@ -62,10 +62,10 @@ def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
     inputs = {"input_ids": ids, "attention_mask": real.long()}
     with naming(scorer.name):
         with refusing("cannot be run", "give another model"):
-            own = model(**inputs, output_hidden_states=True).hidden_states[1:]
-            found = SiteReader(model, reader.layers, "hidden").read(inputs, [lambda states: states] * reader.layers)
-        why = "" if len(own) == len(found) else f"{len(own)} layers where {len(found)} are read"
-        for layer, (ours, theirs) in enumerate(zip(found, own, strict=False), 1):
+            expected = model(**inputs, output_hidden_states=True).hidden_states[1:]
+            hidden = SiteReader(model, reader.layers, "hidden").read(inputs, [lambda states: states] * reader.layers)
+        why = "" if len(expected) == len(hidden) else f"{len(expected)} layers where {len(hidden)} are read"
+        for layer, (ours, theirs) in enumerate(zip(hidden, expected, strict=False), 1):
             theirs = theirs[:, : real.shape[1]]
             if ours.dim() != 3 or ours.shape != theirs.shape or ours.shape[:2] != real.shape:
                 why = why or f"layer {layer} has a vector of another shape"
@@ -89,7 +89,7 @@ def _beside_extremes(model: Any, batch: list[Tokens]) -> list[Tokens]:
     """
     largest = model.get_input_embeddings().weight.abs().amax(1).topk(8).indices.tolist()
     size = max(len(tokens.ids) for tokens in batch)
-    return [Tokens((own * size)[:size], [0] * size, False) for own in (*(tokens.ids for tokens in batch), largest)]
+    return [Tokens((ids * size)[:size], [0] * size, False) for ids in (*(tokens.ids for tokens in batch), largest)]
 
 
 def padding_leaks(scorer: Scorer, batch: list[Tokens]) -> bool:
@@ -114,5 +114,5 @@ def _differs_alone(scorer: Scorer, batch: list[Tokens]) -> bool:
 def scales_by_length(model: torch.nn.Module) -> bool:
     """Return whether a model's rotary scaling may depend on the longest sentence of a batch (longrope, dynamic)."""
     kinds = [getattr(module, "rope_type", ()) for module in model.modules()]  # by layer type in some architectures
-    every = (kind for own in kinds for kind in ([own] if isinstance(own, str) else dict(own).values()))
+    every = (kind for rope in kinds for kind in ([rope] if isinstance(rope, str) else dict(rope).values()))
     return not set(every) <= {*SAME_FOR_ALL_LENGTHS}

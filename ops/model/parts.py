@@ -60,14 +60,14 @@ def find_part(whole: Any) -> Part:
         )
     # An encoder that was saved alone has the class of two stacks here; the weights of the decoder are missing.
     if getattr(config, "is_encoder_decoder", False) or two:
-        found, kind = [whole.get_encoder()], ENCODER
+        candidates, kind = [whole.get_encoder()], ENCODER
     elif (text := config_of_part(config)) is not config:
-        found, kind = [m for m in whole.modules() if m is not whole and _is_of(m, text)], TEXT
+        candidates, kind = [m for m in whole.modules() if m is not whole and _is_of(m, text)], TEXT
     elif whole.main_input_name != "input_ids":
         raise ModelError(f"takes no text ({whole.main_input_name}); give a language model")
     else:
         return Part(whole)
-    for part in found:
+    for part in candidates:
         if isinstance(part, PreTrainedModel) and part is not whole and part.main_input_name == "input_ids":
             return Part(part, kind, next(path for path, module in whole.named_modules() if module is part))
     kind = with_article(config.model_type)
@@ -86,11 +86,11 @@ def outside(whole: Any, part: Part) -> tuple[str, ...]:
 
     Tables of embeddings may be shared with the part, and are not among them.
     """
-    names, here, place = [], whole, ""
+    names, here, prefix = [], whole, ""
     for step in part.path.split(".") if part.path else ():
         others = [name for name, module in here.named_children() if not isinstance(module, torch.nn.Embedding)]
-        names += [f"{place}{name}." for name in others if name != step]
-        here, place = getattr(here, step), f"{place}{step}."
+        names += [f"{prefix}{name}." for name in others if name != step]
+        here, prefix = getattr(here, step), f"{prefix}{step}."
     return tuple(names)
 
 
@@ -114,8 +114,8 @@ def check_part(whole: Any, part: Part) -> None:
             output = whole(**inputs, output_hidden_states=True)
             right = getattr(output, "last_hidden_state", None)
             right = output.hidden_states[-1] if right is None else right  # a class that always has a head
-        found = part.model(**inputs).last_hidden_state
-        same = found.shape == right.shape and moved(found, right) <= _SAME
+        states = part.model(**inputs).last_hidden_state
+        same = states.shape == right.shape and moved(states, right) <= _SAME
     if not same:
         raise ModelError(f"{kind} alone has other states than in the complete model; give another model")
 

@@ -21,10 +21,10 @@ _EXPANDED = ("compressed-tensors", "fp8", "mxfp8", "mxfp4")
 
 def method_of(config: Any) -> str:
     """Return the name of the method that quantised a model's weights; empty if they are not quantised."""
-    said = getattr(config, "quantization_config", None)
-    if said is None:
+    settings = getattr(config, "quantization_config", None)
+    if settings is None:
         return ""
-    method = said.get("quant_method") if isinstance(said, dict) else getattr(said, "quant_method", None)
+    method = settings.get("quant_method") if isinstance(settings, dict) else getattr(settings, "quant_method", None)
     return str(getattr(method, "value", method) or "bitsandbytes")  # old files of bitsandbytes name no method
 
 
@@ -53,8 +53,8 @@ def check_quantised(config: Any) -> None:
     Raises:
         ModelError: a package is not installed, or large activations of a batch are computed apart.
     """
-    method, said = method_of(config), getattr(config, "quantization_config", None)
-    if isinstance(said, dict) and said.get("load_in_8bit") and said.get("llm_int8_threshold", 6.0) > 0:
+    method, settings = method_of(config), getattr(config, "quantization_config", None)
+    if isinstance(settings, dict) and settings.get("load_in_8bit") and settings.get("llm_int8_threshold", 6.0) > 0:
         raise ModelError(
             f"its weights are quantised ({method}, 8 bits, llm_int8_threshold above 0), so that large activations of "
             "one sentence change how others are computed; give the model before quantisation"

@@ -154,12 +154,12 @@ class SiteReader:
             # `check_layers` refuses a model that returns more states than it has layers.
             return [takes[min(i, self.layers - 1)](s) for i, s in enumerate(states[1:])]
         hooks = [(module, self.site == "mlp", take) for module, take in zip(self._modules, takes, strict=False)]
-        output, found = _run(self.model, inputs, hooks)
+        output, taken = _run(self.model, inputs, hooks)
         if self.site == "hidden":
-            found[self.layers - 1] = takes[-1](output.last_hidden_state)
-        if len(found) < self.layers:
+            taken[self.layers - 1] = takes[-1](output.last_hidden_state)
+        if len(taken) < self.layers:
             raise self._unknown("its layers are not run one by one")
-        return [found[i] for i in range(self.layers)]
+        return [taken[i] for i in range(self.layers)]
 
     def _unknown(self, why: str) -> ModelError:
         instead = "give another model" if self.site == "hidden" else "use --site hidden"
@@ -181,10 +181,10 @@ class HookPointReader:
 
     def __init__(self, model: nn.Module, layers: int, points: Sequence[HookPoint]) -> None:
         self.model, self.layers, self.points = model, layers, tuple(points)
-        found = find_layers(model, layers)
-        if found is None:
+        layer_modules = find_layers(model, layers)
+        if layer_modules is None:
             raise _unreadable(model, self.points[0], "its layers are not in one list")
-        self._modules = [module_at(model, found, point) for point in self.points]
+        self._modules = [module_at(model, layer_modules, point) for point in self.points]
 
     def read(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
         """Run the model and return `takes[i](states)` for each point i; the states are `[sentences, tokens, width]`."""
@@ -192,11 +192,11 @@ class HookPointReader:
         for (module, enters), point, take in zip(self._modules, self.points, takes, strict=True):
             norm = module if point.place == "mlp_normalized" else None
             hooks.append((module, enters, _of_sentences(take, inputs["input_ids"].shape, norm)))
-        _, found = _run(self.model, inputs, hooks)
+        _, taken = _run(self.model, inputs, hooks)
         for i, point in enumerate(self.points):
-            if i not in found:
+            if i not in taken:
                 raise _unreadable(self.model, point, "its layers are not run one by one")
-        return [found[i] for i in range(len(self.points))]
+        return [taken[i] for i in range(len(self.points))]
 
 
 def _run(
@@ -210,15 +210,15 @@ def _run(
     Returns:
         The model's output, and what each hook took, by the index of the hook; a module that was not run has nothing.
     """
-    found: dict[int, torch.Tensor] = {}
+    taken: dict[int, torch.Tensor] = {}
     handles = []
 
     def hook(i: int, enters: bool, take: Take) -> Any:
         def before(module: nn.Module, args: Any, keywords: Any) -> None:
-            found[i] = take(args[0] if args else keywords["hidden_states"])
+            taken[i] = take(args[0] if args else keywords["hidden_states"])
 
         def after(module: nn.Module, args: Any, output: Any) -> None:
-            found[i] = take(output[0] if isinstance(output, tuple | list) else output)
+            taken[i] = take(output[0] if isinstance(output, tuple | list) else output)
 
         return before if enters else after
 
@@ -228,7 +228,7 @@ def _run(
                 handles.append(module.register_forward_pre_hook(hook(i, enters, take), with_kwargs=True))
             else:
                 handles.append(module.register_forward_hook(hook(i, enters, take)))
-        return model(**inputs), found
+        return model(**inputs), taken
     finally:
         for handle in handles:
             handle.remove()
@@ -272,7 +272,7 @@ def layer_list(model: nn.Module, layers: int) -> list[nn.Module] | None:
         for name, module in model.named_modules()
         if isinstance(module, nn.ModuleList) and len(module) == layers
     ]
-    return min(lists, key=lambda found: found[0])[1] if lists else None
+    return min(lists, key=lambda pair: pair[0])[1] if lists else None
 
 
 def find_module(layer: nn.Module, what: str) -> nn.Module | None:
@@ -299,16 +299,16 @@ def module_at(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tu
         return norm_before(model, layer, point), True
     if point.place == "mlp_input":
         children: dict[str, Any] = dict(layer.named_children())
-        there = [children[name] for name in _FEED_FORWARD if name in children]
-        if not there:
+        networks = [children[name] for name in _FEED_FORWARD if name in children]
+        if not networks:
             raise _unreadable(model, point, "a layer has no feed-forward network under a known name")
-        return there[0], True
+        return networks[0], True
     if (after := norm_after(layer, point.place)) is not None:
         return after, False
-    found = find_module(layer, "mlp" if point.place == "mlp_output" else "attention")
-    if found is None:
+    module = find_module(layer, "mlp" if point.place == "mlp_output" else "attention")
+    if module is None:
         raise _unreadable(model, point, _NO_NAME)
-    return found, point.place == "heads"
+    return module, point.place == "heads"
 
 
 def norm_before(model: nn.Module, layer: nn.Module, point: HookPoint) -> nn.Module:

@@ -64,8 +64,8 @@ def mask_tokens(
     rng = np.random.default_rng([seed, MASKING, sent_id])
     count = max(int(rate * len(maskable) + rng.random()), int(at_least_one))
     ids = list(tokens.ids)
-    for place in rng.choice(maskable, min(count, len(maskable)), replace=False).tolist():
-        ids[place] = mask_id
+    for index in rng.choice(maskable, min(count, len(maskable)), replace=False).tolist():
+        ids[index] = mask_id
     return tokens._replace(ids=ids)
 
 
@@ -87,8 +87,8 @@ class Tokenizer:
         with naming(facts.name):
             advice = "put the tokenizer's files next to config.json"
             with quiet_transformers(), refusing("its tokenizer cannot be loaded", advice):
-                place, options = tokenizer_place(facts.location)
-                self._own: Any = AutoTokenizer.from_pretrained(place, **options)
+                path, options = tokenizer_place(facts.location)
+                self._own: Any = AutoTokenizer.from_pretrained(path, **options)
             self._check_vocabulary(facts.vocabulary)
         self.limit = facts.position_limit
         self.unknown_id: int | None = self._own.unk_token_id
@@ -177,20 +177,20 @@ class Tokenizer:
         if self._fast is None:
             raise ValueError("the tokenizer reports no positions")
         self._fast.no_truncation()
-        found = self._fast.encode(text, add_special_tokens=False)
+        encoding = self._fast.encode(text, add_special_tokens=False)
         self._fast.enable_truncation(self.limit)
-        return found.ids, found.offsets
+        return encoding.ids, encoding.offsets
 
     def encode_pairs(self, first: list[str], second: list[str]) -> list[tuple[Tokens, list[int]]]:
         """Return the tokens of pairs of sentences, and the token type of each token (0 or 1: first or second sentence).
 
         If a pair is over the limit, the longer sentence is truncated.
         """
-        found = self._own(
+        encoded = self._own(
             first, second, truncation="longest_first", max_length=self.limit,
             return_special_tokens_mask=True, return_token_type_ids=True,
         )  # fmt: skip
-        columns = (first, second, found["input_ids"], found["special_tokens_mask"], found["token_type_ids"])
+        columns = (first, second, encoded["input_ids"], encoded["special_tokens_mask"], encoded["token_type_ids"])
         pairs = [
             (Tokens(ids, added, self._whole_length(a, b) - len(ids) if len(ids) >= self.limit else 0), types)
             for a, b, ids, added, types in zip(*columns, strict=True)
@@ -202,8 +202,8 @@ class Tokenizer:
     @property
     def filler_id(self) -> int:
         """The id that fills up a row: that of the padding token, or else of the end or the beginning of a text."""
-        found = (self._own.pad_token_id, self._own.eos_token_id, self.start_id)
-        return next((number for number in found if number is not None), 0)
+        candidates = (self._own.pad_token_id, self._own.eos_token_id, self.start_id)
+        return next((number for number in candidates if number is not None), 0)
 
     @property
     def has_spans(self) -> bool:
@@ -266,9 +266,9 @@ def token_excess(block: Sequence[Tokens], tokenizer: Tokenizer, name: str) -> fl
     made = allowed = 0
     for sentence in np.random.default_rng(0).permutation(len(block)).tolist():
         tokens = block[sentence]
-        own = [strings[i] for i, added in zip(tokens.ids, tokens.added, strict=True) if not added]
-        own = [string for string in own[:_COUNTED] if string not in special]
-        made, allowed = made + len(own), allowed + _fewest("".join(own), pieces, longest)
+        token_strings = [strings[i] for i, added in zip(tokens.ids, tokens.added, strict=True) if not added]
+        token_strings = [string for string in token_strings[:_COUNTED] if string not in special]
+        made, allowed = made + len(token_strings), allowed + _fewest("".join(token_strings), pieces, longest)
         if made >= _COUNTED:
             break
     excess = made / max(allowed, 1)

@@ -67,58 +67,58 @@ def check_saved(model: Any, folder: Path | None) -> None:
     # Where transformers changes names or shapes while loading, only the loaded model can be checked.
     if not saved or quantised or get_model_conversion_mapping(model, add_legacy=False):
         return
-    own = {key: tuple(tensor.shape) for key, tensor in model.state_dict().items()}
-    found = _by_own_names(model, own, saved)
-    _check_layers(model.config, own, found)
-    wrong = [(key, shape, own[key]) for key, shape in found.items() if own.get(key, shape) != shape]
+    expected = {key: tuple(tensor.shape) for key, tensor in model.state_dict().items()}
+    shapes = _by_own_names(model, expected, saved)
+    _check_layers(model.config, expected, shapes)
+    wrong = [(key, shape, expected[key]) for key, shape in shapes.items() if expected.get(key, shape) != shape]
     if wrong:
         raise _misfit(wrong)
 
 
 def _misfit(wrong: list[tuple[str, Shape, Shape]]) -> ModelError:
     """Return the error for tensors, given each one's name, its shape in the weights, and that in the configuration."""
-    tensor, saved, own = wrong[0]
+    tensor, saved, expected = wrong[0]
     more = f" (and so {counted(len(wrong) - 1, 'other tensor')})" if len(wrong) > 1 else ""
     return ModelError(
         f"its config.json does not fit its weights: {tensor} has the shape {list(saved)} in the weights and "
-        f"{list(own)} in the configuration{more}; {_RESTORE}"
+        f"{list(expected)} in the configuration{more}; {_RESTORE}"
     )
 
 
-def _by_own_names(model: Any, own: dict[str, Shape], saved: dict[str, Shape]) -> dict[str, Shape]:
+def _by_own_names(model: Any, expected: dict[str, Shape], saved: dict[str, Shape]) -> dict[str, Shape]:
     """Return the shapes of the saved tensors under the model's own names.
 
     The names of a model that was saved with a head begin with a prefix, which is removed.
     """
     prefix = f"{model.base_model_prefix}."
     ignored = [re.compile(pattern) for pattern in model._keys_to_ignore_on_load_unexpected or ()]
-    found = {}
+    shapes = {}
     for key, shape in saved.items():
-        if key not in own and any(pattern.search(key) for pattern in ignored):
+        if key not in expected and any(pattern.search(key) for pattern in ignored):
             continue
-        if key not in own and prefix + key in own:
+        if key not in expected and prefix + key in expected:
             key = prefix + key
-        found[key if key in own else key.removeprefix(prefix)] = shape
-    return found
+        shapes[key if key in expected else key.removeprefix(prefix)] = shape
+    return shapes
 
 
-def _check_layers(config: Any, own: Iterable[str], found: Iterable[str]) -> None:
+def _check_layers(config: Any, expected: Iterable[str], names: Iterable[str]) -> None:
     """Refuse weights that have more or fewer layers than the configuration."""
     layers = getattr(config, "num_hidden_layers", None)
     if not isinstance(layers, int):
         return
-    said = f"its config.json says {counted(layers, 'layer')}, but its weights have"
-    saved = _numbered(found)
-    for place, numbers in _numbered(own).items():
-        there = saved.get(place)
-        if not there or set(numbers) != set(range(layers)):
+    beginning = f"its config.json says {counted(layers, 'layer')}, but its weights have"
+    saved = _numbered(names)
+    for path, numbers in _numbered(expected).items():
+        present = saved.get(path)
+        if not present or set(numbers) != set(range(layers)):
             continue
-        last = max(there)
+        last = max(present)
         if last >= layers + _unused_layers(config):
-            raise ModelError(f"{said} {last + 1:,} ({there[last]}); {_RESTORE}")
-        missing = sorted(set(numbers) - set(there))
+            raise ModelError(f"{beginning} {last + 1:,} ({present[last]}); {_RESTORE}")
+        missing = sorted(set(numbers) - set(present))
         if missing:
-            raise ModelError(f"{said} only {len(there):,} ({numbers[missing[0]]} is missing); {_RESTORE}")
+            raise ModelError(f"{beginning} only {len(present):,} ({numbers[missing[0]]} is missing); {_RESTORE}")
 
 
 def _unused_layers(config: Any) -> int:

@@ -79,11 +79,11 @@ def drawn_units(allowed: dict[int, Int64s], count: int, seed: int) -> list[tuple
         Tuples `(layer, unit, other)`, sorted; `other` is None if the layer has no second unit that may be drawn.
     """
     layers = [layer for layer, units in sorted(allowed.items()) if len(units)]
-    found: list[tuple[int, int, int | None]] = []
-    for place, layer in enumerate(layers):
-        wanted = count // len(layers) + (place < count % len(layers))
+    triples: list[tuple[int, int, int | None]] = []
+    for index, layer in enumerate(layers):
+        wanted = count // len(layers) + (index < count % len(layers))
         order = np.random.default_rng([seed, CHECKED_UNITS, layer]).permutation(allowed[layer]).tolist()
-        own = order[:wanted]
-        others: list[int | None] = [*own[1:], *own[:1]] if len(own) > 1 else [*order[1:2], None][: len(own)]
-        found += [(layer, unit, other) for unit, other in zip(own, others, strict=True)]
-    return sorted(found, key=lambda each: each[:2])
+        chosen = order[:wanted]
+        others: list[int | None] = [*chosen[1:], *chosen[:1]] if len(chosen) > 1 else [*order[1:2], None][: len(chosen)]
+        triples += [(layer, unit, other) for unit, other in zip(chosen, others, strict=True)]
+    return sorted(triples, key=lambda each: each[:2])

@@ -54,7 +54,7 @@ def said_peaked(controls: Sequence[Row]) -> list[str]:
         float(np.average([rows[layer, basis]["q50"] for layer in layers], weights=n)) for basis in (UNITS, RANDOM)
     )
     than = "more peaked than" if is_more else "less peaked than" if is_less else "no more peaked than"
-    said = [
+    sentences = [
         f"What units do to the logits is {than} what random directions do: {100 * share:.1f} % of {int(n.sum()):,} "
         f"units are beyond the kurtosis that {100 * BEYOND:.0f} % of random directions exceed (median {middle:.2f}, of "
         f"random directions {null:.2f})."
@@ -62,10 +62,10 @@ def said_peaked(controls: Sequence[Row]) -> list[str]:
     highest, lowest = (f"{100 * end:.1f} %" for end in (shares.max(), shares.min()))
     if highest != lowest:
         most, least = layers[int(np.argmax(shares))], layers[int(np.argmin(shares))]
-        said.append(
+        sentences.append(
             f"By layer the share is highest in layer {most} ({highest}) and lowest in layer {least} ({lowest})."
         )
-    return said
+    return sentences
 
 
 def said_checked(checks: Sequence[Row]) -> list[str]:

@@ -126,19 +126,19 @@ class TokenHead:
             (scale,) = torch.autograd.grad(logits.sum(), leaving, retain_graph=True)
             weights = torch.linspace(-1, 1, logits.shape[1], device=self.device).sin()
             (whole,) = torch.autograd.grad((logits[0] * weights).sum(), state)
-        found = LinearHead(torch.cat(rows), self.unembedding.weight, scale.flatten(), tokens.to(self.device))
-        by_parts = (weights * found.scale) @ found.unembedding @ found.inside
+        head = LinearHead(torch.cat(rows), self.unembedding.weight, scale.flatten(), tokens.to(self.device))
+        by_parts = (weights * head.scale) @ head.unembedding @ head.inside
         if not bool((by_parts - whole[0]).norm() <= _TOLERANCE * whole[0].norm()):
             raise _unknown(self.facts, "its logits do not follow token by token from one matrix")
-        return found
+        return head
 
     def _inside(self, at: torch.Tensor, entry: Entry, first: int, stop: int) -> torch.Tensor:
         """Return rows of the Jacobian of the unembedding's input: each is one value's gradient at a copy of `at`."""
         with torch.enable_grad():
             copies = at.repeat(stop - first, 1).requires_grad_()
             read, _, _ = self._run(copies, entry)
-            own = torch.arange(stop - first, device=self.device)
-            (rows,) = torch.autograd.grad(read[own, first + own].sum(), copies)
+            index = torch.arange(stop - first, device=self.device)
+            (rows,) = torch.autograd.grad(read[index, first + index].sum(), copies)
         return rows
 
     @torch.inference_mode()
@@ -195,13 +195,13 @@ def load_token_head(facts: ModelFacts, device: str) -> nn.Module:
     """
     if is_decoder(facts):
         return load_model(facts, device, "float32", predicts=True)
-    found = load_head(facts, MASKED_WORD, device, "float32")
-    if found is None:
+    model = load_head(facts, MASKED_WORD, device, "float32")
+    if model is None:
         raise InputError(
             f"--model {facts.name}: has no head that scores tokens, so its units promote none; outputs takes decoders "
             "such as gpt2, and encoders with a masked-word head such as bert-base-uncased"
         )
-    return found
+    return model
 
 
 def _unknown(facts: ModelFacts, why: str) -> InputError:

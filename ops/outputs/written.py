@@ -64,12 +64,12 @@ class Written(NamedTuple):
         writes. If units are axes of the stream, the directions are uniform on the sphere.
         """
         if self.writes is None:
-            found = torch.randn(count, self.units, generator=generator)
+            directions = torch.randn(count, self.units, generator=generator)
         else:
-            found = torch.zeros(count, self.writes.shape[1])
+            directions = torch.zeros(count, self.writes.shape[1])
             for block in self.writes.split(_UNITS_AT_ONCE):
-                found += torch.randn(count, len(block), generator=generator) @ block.float().cpu()
-        return torch.nn.functional.normalize(found, dim=1)
+                directions += torch.randn(count, len(block), generator=generator) @ block.float().cpu()
+        return torch.nn.functional.normalize(directions, dim=1)
 
 
 def rows_of(matrix: torch.Tensor | None, rows: torch.Tensor, size: int) -> torch.Tensor:
@@ -106,12 +106,12 @@ def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
             f"--site {site}: {with_article(facts.model_type)} normalises what a layer's {site} writes before it "
             "enters the stream, so its units have no direction of their own there; use a run with --site hidden"
         )
-    found = find_module(module, site)
-    if found is None:
+    projection = find_module(module, site)
+    if projection is None:
         raise InputError(f"--site {site}: its place in {with_article(facts.model_type)} is not known")
     if site == "attention":
-        return Written(layer, facts.width, "stream", found)
-    writes = matrix_of(found).T
+        return Written(layer, facts.width, "stream", projection)
+    writes = matrix_of(projection).T
     if writes.shape[1] != facts.width:
         raise InputError(
             f"--site mlp: the second matrix of {with_article(facts.model_type)} writes {writes.shape[1]} values, and "
@@ -121,14 +121,14 @@ def written_by_neurons(head: TokenHead, site: str, layer: int) -> Written:
     reads = None if first is None else matrix_of(first)[: len(writes)]
     if reads is not None and reads.shape != writes.shape:
         reads = None
-    return Written(layer, len(writes), "stream", found, enters=True, writes=writes, reads=reads)
+    return Written(layer, len(writes), "stream", projection, enters=True, writes=writes, reads=reads)
 
 
 def _output_width(head: TokenHead) -> int:
     token = torch.ones(1, 1, dtype=torch.int64, device=head.device)
     with torch.inference_mode():
-        found: Any = head.body(input_ids=token, attention_mask=token)
-    return int(found[0].shape[-1])
+        output: Any = head.body(input_ids=token, attention_mask=token)
+    return int(output[0].shape[-1])
 
 
 def written_by_features(head: TokenHead, description: Description) -> Written:
@@ -167,7 +167,7 @@ def written_by_features(head: TokenHead, description: Description) -> Written:
 
 def written_by(head: TokenHead, site: str, layer: int, dictionaries: Sequence[Description]) -> Written:
     """Return the directions that the units of a layer write; without dictionaries, units are neurons."""
-    described = next((own for own in dictionaries if own.layer == layer), None)
+    described = next((dictionary for dictionary in dictionaries if dictionary.layer == layer), None)
     return written_by_neurons(head, site, layer) if described is None else written_by_features(head, described)
 
 

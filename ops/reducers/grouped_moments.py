@@ -103,8 +103,8 @@ class GroupedMoments:
         """Return the moments over all groups, as a single group with the id 0."""
         found = GroupedMoments.empty(self.mean.shape[1])
         for i in range(len(self.ids)):
-            own = slice(i, i + 1)
-            found = found.merge(GroupedMoments(np.zeros(1, np.int64), self.count[own], self.mean[own], self.m2[own]))
+            row = slice(i, i + 1)
+            found = found.merge(GroupedMoments(np.zeros(1, np.int64), self.count[row], self.mean[row], self.m2[row]))
         return found
 
     @property

@@ -69,11 +69,11 @@ def edges_of_sparse(highest: torch.Tensor, bins: int | None = None) -> torch.Ten
         The edges, `[features, bins - 1]` float32, strictly ascending.
     """
     bins = bins or (BINS if len(highest) <= _MOST_WITH_ALL_BINS else FEW_BINS)
-    found = highest.double().cpu().numpy()
-    active = found > _SMALLEST_SCALE
-    found = np.where(active, found, np.median(found[active]) if active.any() else 1.0)
+    scale = highest.double().cpu().numpy()
+    active = scale > _SMALLEST_SCALE
+    scale = np.where(active, scale, np.median(scale[active]) if active.any() else 1.0)
     grid = np.geomspace(1 / _BELOW_HIGHEST, _ABOVE_HIGHEST, bins - 2)
-    edges = np.clip(found[:, None] * grid, None, np.finfo(np.float32).max).astype(np.float32)
+    edges = np.clip(scale[:, None] * grid, None, np.finfo(np.float32).max).astype(np.float32)
     for i in range(1, edges.shape[1]):
         edges[:, i] = np.maximum(edges[:, i], np.nextafter(edges[:, i - 1], np.float32(np.inf)))
     first = np.full((len(edges), 1), LEAST_ACTIVE, np.float32)
@@ -108,10 +108,10 @@ class Histogram:
         if counted is None:
             counted = torch.ones(len(values), dtype=torch.bool, device=values.device)
         neurons, bins = self.counts.shape
-        place = torch.searchsorted(self.edges, values.T.contiguous(), right=True)
-        place += torch.arange(neurons, device=self.edges.device)[:, None] * bins
+        cell = torch.searchsorted(self.edges, values.T.contiguous(), right=True)
+        cell += torch.arange(neurons, device=self.edges.device)[:, None] * bins
         # The counts are integers, so the sum is the same in any order.
-        self.counts.view(-1).scatter_add_(0, place.flatten(), counted.long().expand(place.shape).flatten())
+        self.counts.view(-1).scatter_add_(0, cell.flatten(), counted.long().expand(cell.shape).flatten())
 
     def merge(self, other: "Histogram") -> None:
         """Add the counts of another histogram with the same edges over other sentences."""
@@ -128,18 +128,18 @@ def _count_compiled(counts: Int64s, values: Float32s, edges: Float32s) -> None:
     column = np.empty(len(values), np.float32)
     low = np.empty(len(values), np.int32)
     for neuron in range(len(edges)):
-        own, found = edges[neuron], counts[neuron]
+        neuron_edges, bin_counts = edges[neuron], counts[neuron]
         for i in range(len(values)):
             column[i] = values[i, neuron]
             low[i] = 0
-        left = len(own)
+        left = len(neuron_edges)
         while left > 1:
             half = left >> 1
             for i in range(len(values)):
-                low[i] += np.int32(half) if own[low[i] + half - 1] <= column[i] else np.int32(0)
+                low[i] += np.int32(half) if neuron_edges[low[i] + half - 1] <= column[i] else np.int32(0)
             left -= half
         for i in range(len(values)):
-            found[low[i] + (1 if own[low[i]] <= column[i] else 0)] += 1
+            bin_counts[low[i] + (1 if neuron_edges[low[i]] <= column[i] else 0)] += 1
 
 
 def _spread(distance: np.ndarray, median: np.ndarray) -> np.ndarray:

@@ -53,9 +53,9 @@ class Moments:
 
     def of_neurons(self, first: int, stop: int) -> "Moments":
         """Return the moments of the neurons from `first` to `stop` - 1."""
-        own = slice(first, stop)
-        mean, m2, m3, m4 = self.mean[own], self.m2[own], self.m3[own], self.m4[own]
-        return Moments(self.n, mean, m2, m3, m4, self.min[own], self.max[own])
+        neurons = slice(first, stop)
+        mean, m2, m3, m4 = self.mean[neurons], self.m2[neurons], self.m3[neurons], self.m4[neurons]
+        return Moments(self.n, mean, m2, m3, m4, self.min[neurons], self.max[neurons])
 
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of the union of two disjoint sets of sentences."""

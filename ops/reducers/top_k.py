@@ -81,8 +81,8 @@ class TopK:
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < MAX_IDS:
             raise ValueError(f"sentence ids are outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
         if state := self._compiled:
-            own = values.contiguous()
-            _take_in(state, own.numpy(), own.view(torch.int32).numpy(), ids.contiguous().numpy())
+            matrix = values.contiguous()
+            _take_in(state, matrix.numpy(), matrix.view(torch.int32).numpy(), ids.contiguous().numpy())
             return
         step = self.room - self.k
         for start in range(0, len(ids), step):
@@ -150,8 +150,8 @@ class TopK:
             self.keys[rows, :most] = keys
             self.filled[rows] = self.sorted[rows] = (keys != EMPTY).sum(1)
             last = keys[:, self.k - 1]
-            found = torch.where(last == EMPTY, self.bound[rows], decode_keys(last)[0])
-            self.bound[rows] = torch.maximum(found, self.bound[rows])
+            bound = torch.where(last == EMPTY, self.bound[rows], decode_keys(last)[0])
+            self.bound[rows] = torch.maximum(bound, self.bound[rows])
 
 
 class QueuedTopK(TopK):
@@ -187,8 +187,8 @@ class QueuedTopK(TopK):
             if block.shape[1] > self.free:
                 self._trim(self.k + (self.room - self.k) // 2)
             passed = block >= self.bound[:, None]
-            place = torch.where(passed, passed.cumsum(1) + (self.filled - 1)[:, None], self.room)
-            self._slots.scatter_(1, place, encode_keys(block, block_ids))
+            slot = torch.where(passed, passed.cumsum(1) + (self.filled - 1)[:, None], self.room)
+            self._slots.scatter_(1, slot, encode_keys(block, block_ids))
             self.filled += passed.sum(1)
             self.free -= block.shape[1]
 
@@ -274,10 +274,10 @@ def _take_in(state: Slots, values: Float32s, bits: Int32s, ids: Int64s) -> None:
                     bound = state.bound[neuron]
                     if values[i, neuron] < bound:
                         continue
-                own = np.int64(bits[i, neuron])
-                if own == -2147483648:  # -0.0 counts as 0.0
-                    own = np.int64(0)
-                ordered = own ^ ((own >> 31) & 0x7FFFFFFF)
+                code = np.int64(bits[i, neuron])
+                if code == -2147483648:  # -0.0 counts as 0.0
+                    code = np.int64(0)
+                ordered = code ^ ((code >> 31) & 0x7FFFFFFF)
                 state.keys[neuron, state.filled[neuron]] = (ordered << 32) | (MAX_IDS - 1 - ids[i])
                 state.filled[neuron] += 1
 

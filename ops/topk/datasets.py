@@ -68,8 +68,8 @@ class Datasets:
                 f"{LEAST_SENTENCES} for each winner, but at most {MOST_DATASETS} can have winners of their own; "
                 f"give {larger} or more, or 0 to turn it off"
             )
-        places = {name: place for place, name in enumerate(names)}
-        runs = sorted((first, stop, places[name]) for first, stop, name in spans if name in places)
+        indices = {name: index for index, name in enumerate(names)}
+        runs = sorted((first, stop, indices[name]) for first, stop, name in spans if name in indices)
         return cls(k, tuple(names), tuple(sizes[name] for name in names), tuple(runs))
 
     def __len__(self) -> int:
@@ -82,21 +82,21 @@ class Datasets:
 
     def of_ids(self, ids: Ids) -> Int64s:
         """Return the index of each sentence's data set, `[sentences]` int64, or `NO_DATASET` for any other data set."""
-        first, stop, place = np.array(self.runs, np.int64).reshape(-1, 3).T
+        first, stop, index = np.array(self.runs, np.int64).reshape(-1, 3).T
         if not len(first):
             return np.full(len(ids), NO_DATASET, np.int64)
         run = np.searchsorted(first, ids, side="right") - 1
-        return np.where((run >= 0) & (ids < stop[run]), place[run], NO_DATASET)
+        return np.where((run >= 0) & (ids < stop[run]), index[run], NO_DATASET)
 
     def split(self, ids: Ids) -> Iterator[tuple[int, Int64s]]:
         """Yield, for each data set among some sentences, its index and the positions of its sentences in `ids`."""
-        places = self.of_ids(ids)
-        for place in np.unique(places[places != NO_DATASET]).tolist():
-            yield place, np.flatnonzero(places == place)
+        indices = self.of_ids(ids)
+        for index in np.unique(indices[indices != NO_DATASET]).tolist():
+            yield index, np.flatnonzero(indices == index)
 
     def in_span(self, first: int, stop: int) -> list[int]:
         """Return the indices of the data sets that have sentences from `first` to `stop` - 1, ascending."""
-        return sorted({place for start, end, place in self.runs if start < stop and first < end})
+        return sorted({index for start, end, index in self.runs if start < stop and first < end})
 
     def whole_span(self, first: int, stop: int) -> int | None:
         """Return the index of the data set that contains all sentences from `first` to `stop` - 1.
@@ -104,8 +104,8 @@ class Datasets:
         It is None if no single data set contains them all. Consecutive sources of one data set count as one range.
         """
         inside = sum(max(min(stop, end) - max(first, start), 0) for start, end, _ in self.runs)
-        places = self.in_span(first, stop)
-        return places[0] if len(places) == 1 and inside == stop - first else None
+        indices = self.in_span(first, stop)
+        return indices[0] if len(indices) == 1 and inside == stop - first else None
 
     def said(self, sources: Iterable[Mapping[str, Any]]) -> str:
         """Return a description of which data sets have their own winners, given ingest's counts of the sources."""

@@ -123,9 +123,9 @@ def winners_in_shard(
         pole: at the `bottom`, the reducer's negation is undone.
     """
     lowest = torch.full((len(keys),), EMPTY + 1).to(keys) if bound is None else encode_keys(bound, MAX_IDS - 1)
-    found, counts = keys_of_span(keys, lowest, first, stop)
+    winners, counts = keys_of_span(keys, lowest, first, stop)
     offsets = np.concatenate([[0], np.cumsum(counts.cpu().numpy())]).astype(np.int32)
-    values, ids = (own.cpu().numpy() for own in decode_keys(found))
+    values, ids = (tensor.cpu().numpy() for tensor in decode_keys(winners))
     values = values if pole == "top" else 0.0 - values
     return tuple(pa.ListArray.from_arrays(offsets, pa.array(own)) for own in (values, ids))  # type: ignore[return-value]
 
@@ -158,8 +158,8 @@ def shard_table(
     """
     columns: dict[str, Any] = {}
     for names, sets in ((_WINNERS, poles), (_WITHIN, within or {})):
-        for pole, own in sets.items():
-            columns |= dict(zip(names[pole], own, strict=True))
+        for pole, pair in sets.items():
+            columns |= dict(zip(names[pole], pair, strict=True))
     columns["n"] = np.full(len(moments.mean), moments.n)
     columns |= {name: getattr(moments, name) for name in _MOMENTS}
     if tokens_active is not None:
@@ -174,7 +174,7 @@ def of_all_table(histogram: Int64s, sample: Float32s | csr_array, largest: int |
     """Return the columns `OF_ALL` of some neurons; the arguments are those of `shard_table`."""
     counts, size = pack_counts(histogram, largest)
     columns = [counts, *(list_columns(sample) if issparse(sample) else [by_neuron(sample)])]
-    fields = [pa.field(name, own.type) for name, own in zip(OF_ALL, columns, strict=False)]
+    fields = [pa.field(name, column.type) for name, column in zip(OF_ALL, columns, strict=False)]
     fields[0] = fields[0].with_metadata({_BYTES: str(size).encode()})
     return pa.table(columns, schema=pa.schema(fields))
 
@@ -205,8 +205,8 @@ def read_counts(table: pa.Table) -> Integers:
     size = int(table.schema.field(HISTOGRAM).metadata[_BYTES])
     kind = next(kind for kind in _COUNTS if np.dtype(kind).itemsize == size)
     bins = column.type.byte_width // size
-    found: Integers = np.frombuffer(column.buffers()[1], kind)
-    return found.reshape(-1, bins)[column.offset : column.offset + len(column)]
+    counts: Integers = np.frombuffer(column.buffers()[1], kind)
+    return counts.reshape(-1, bins)[column.offset : column.offset + len(column)]
 
 
 def _writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:

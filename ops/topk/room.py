@@ -91,8 +91,8 @@ def device_rooms(
     """
     needed = state_bytes(neurons, k, poles, datasets)
     if needed > free:
-        own = state_bytes(neurons, k, poles)
-        flag, value = (FLAG, datasets.k) if 2 * own < needed else ("--k", k)
+        corpus_bytes = state_bytes(neurons, k, poles)
+        flag, value = (FLAG, datasets.k) if 2 * corpus_bytes < needed else ("--k", k)
         fewer = f"lower {flag}, or keep one pole (--poles top)" if poles > 1 else f"lower {flag}"
         raise InputError(
             f"{flag} {value}: the winners so far of {neurons:,} neurons take {needed / 1e9:.1f} GB of a GPU's memory, "

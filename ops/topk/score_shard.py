@@ -142,12 +142,12 @@ class ShardScorer:
         def make(first: int, stop: int) -> pa.Table:
             if self.runs != run:
                 raise RuntimeError("the rows of a shard are read or held before the next shard begins")
-            own = slice(first, stop)
-            poles = {p: winners_in_shard(candidates[p][own], *span, self.winners[p].bound[own], p) for p in self.poles}
-            within = {p: of_datasets(p, own) for p in self.poles} if self.within.reducers else {}
+            cut = slice(first, stop)
+            poles = {p: winners_in_shard(candidates[p][cut], *span, self.winners[p].bound[cut], p) for p in self.poles}
+            within = {p: of_datasets(p, cut) for p in self.poles} if self.within.reducers else {}
             moments = totals.moments.of_neurons(first, stop)
-            counts = None if active is None else active[own]
-            return shard_table(poles, moments, totals.histogram[own], sampled[own], largest, counts, within)
+            counts = None if active is None else active[cut]
+            return shard_table(poles, moments, totals.histogram[cut], sampled[cut], largest, counts, within)
 
         def of_all(first: int, stop: int) -> pa.Table:
             return of_all_table(totals.histogram[first:stop], sampled[first:stop], largest)
@@ -186,9 +186,9 @@ def score_batches(
     values = np.zeros((sentences, 0), np.float32)
     reasons: dict[int, str] = {}
     for places, tokens in batches:
-        found, _, why = score_batch(scorer, tokens)
+        block, _, why = score_batch(scorer, tokens)
         if not values.shape[1]:
-            values = np.empty((sentences, found.shape[1]), np.float32)
-        values[places] = found.cpu().numpy()
+            values = np.empty((sentences, block.shape[1]), np.float32)
+        values[places] = block.cpu().numpy()
         reasons |= {int(places[row]): reason for row, reason in why.items()}
     return values, reasons

@@ -67,9 +67,9 @@ def write_activations(
         ids: list[int] = []
         waiting: list[Any] = []  # the activations of `ids`
         some = [shard for shard, note in enumerate(notes) if note["sampled"]]
-        for shard, found in zip(some, side_by_side(sample, some), strict=True):
+        for shard, activations in zip(some, side_by_side(sample, some), strict=True):
             ids += notes[shard]["sampled"]
-            rows: Any = (vstack if sparse else np.concatenate)([*waiting, found])
+            rows: Any = (vstack if sparse else np.concatenate)([*waiting, activations])
             while len(ids) >= SAMPLE_ROWS or (shard == some[-1] and ids):
                 block, rows = rows[:SAMPLE_ROWS], rows[SAMPLE_ROWS:]
                 layers = [column for a, b in pairwise(starts) for column in _columns(block[:, a:b])]
@@ -96,7 +96,7 @@ def read_sample(table: pa.Table, sentences: int) -> Float32s | csr_array:
         return read_matrix(table, "sample").T
     places, values = (table[name].combine_chunks() for name in (SAMPLE_PLACE, "sample"))
     offsets = np.append(0, np.cumsum(places.value_lengths().to_numpy()))
-    data, place = (own.flatten().to_numpy(zero_copy_only=False) for own in (values, places))
+    data, place = (column.flatten().to_numpy(zero_copy_only=False) for column in (values, places))
     return csr_array((data, place, offsets), shape=(len(table), sentences)).T.tocsr()
 
 

@@ -123,8 +123,8 @@ class HostSums:
         """Update the winners so far, over all sentences and within data sets, with `[sentences, neurons]` values."""
         signed = {pole: values if pole == "top" else -values for pole in self.winners}
         numbers = to_device(ids, values.device)
-        for pole, own in self.winners.items():
-            own.update(signed[pole], numbers)
+        for pole, reducer in self.winners.items():
+            reducer.update(signed[pole], numbers)
         self.within.update(ids, numbers, signed)
 
 

@@ -41,9 +41,9 @@ class CorpusBounds:
     def update(self, shard: int, counts: Integers) -> None:
         """Take in a finished shard's histogram, `[neurons, bins]`."""
         self.all.update(shard, counts)
-        place = self.datasets.whole_span(*self.corpus.span(shard))
-        if place is not None:
-            self.within[place].update(shard, counts)
+        index = self.datasets.whole_span(*self.corpus.span(shard))
+        if index is not None:
+            self.within[index].update(shard, counts)
 
     def result(self) -> tuple[Float32s, ...]:
         """Return the pair of bounds of the corpus, followed by the pair of each data set."""
@@ -90,7 +90,7 @@ class BoundPublisher:
             if counted <= self.posted * GROWTH:
                 return
             bounds = self.shared.result()
-            table = pa.table(list(bounds), [str(place) for place in range(len(bounds))])
+            table = pa.table(list(bounds), [str(index) for index in range(len(bounds))])
             table = table.replace_schema_metadata({FINGERPRINT: self.fingerprint.encode()})
             self.store.commit(self.path, lambda path: pq.write_table(table, path, write_page_checksum=True))
             self.posted = counted

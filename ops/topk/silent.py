@@ -34,10 +34,10 @@ def largest_by_layer(layer: Integers, low: Floats, high: Floats, neurons: Neuron
         low, high: the lowest and highest activation of each neuron, `[neurons]`.
         neurons: all neurons of the run.
     """
-    found = np.zeros(len(neurons.widths))
+    largest = np.zeros(len(neurons.widths))
     extreme = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
-    np.maximum.at(found, np.asarray(layer, np.int64) - neurons.first, np.where(np.isfinite(extreme), extreme, 0.0))
-    return found
+    np.maximum.at(largest, np.asarray(layer, np.int64) - neurons.first, np.where(np.isfinite(extreme), extreme, 0.0))
+    return largest
 
 
 def is_silent(layer: Integers, std: Float64s, largest: Float64s, first: int = 1) -> Bools:
@@ -79,7 +79,7 @@ def read_heard(
 
 def read_silent(store: Store, neurons: Neurons) -> Bools:
     """Return which neurons of a run are silent, `[neurons]` bool, from neurons/."""
-    found = np.zeros(len(neurons), np.bool_)
+    silent = np.zeros(len(neurons), np.bool_)
     for layer, unit in silent_neurons(read_table(store, "neurons", columns=COLUMNS)):
-        found[neurons.number(np.array(layer), np.array(unit))] = True
-    return found
+        silent[neurons.number(np.array(layer), np.array(unit))] = True
+    return silent

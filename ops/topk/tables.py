@@ -43,9 +43,9 @@ class RangeSums:
             best.merge_keys(*read_keys(table, pole))
             if self.within:
                 neuron, keys = read_keys(table, pole, within=True)
-                for place, pairs in self.datasets.split(decode_keys(keys)[1].numpy()):
+                for index, pairs in self.datasets.split(decode_keys(keys)[1].numpy()):
                     some = torch.from_numpy(pairs)
-                    self.within[pole, self.datasets.names[place]].merge_keys(neuron[some], keys[some])
+                    self.within[pole, self.datasets.names[index]].merge_keys(neuron[some], keys[some])
         self.moments = self.moments.merge(read_moments(table))
         if TOKENS_ACTIVE in table.column_names:
             active = table[TOKENS_ACTIVE].to_numpy()
@@ -144,20 +144,20 @@ def winner_rows(
     if not winners:
         return
     keys, sets = zip(*sorted(winners.items()), strict=True)
-    sizes = [own.filled.shape[1] for own in sets]
+    sizes = [winner_set.filled.shape[1] for winner_set in sets]
     rank = np.concatenate([np.arange(1, size + 1) for size in sizes])
     code = np.repeat(np.arange(len(sets)), sizes)
     step = max(schema.group_rows(table) // len(rank), 1)
     names = schema.schema(table).names
     for start in range(0, len(layer), step):
         rows = slice(start, start + step)
-        values, ids, filled = (np.concatenate([own[i][rows] for own in sets], 1) for i in range(3))
+        values, ids, filled = (np.concatenate([winner_set[i][rows] for winner_set in sets], 1) for i in range(3))
         lengths = filled.sum(1)
         codes = pa.array(np.broadcast_to(code, filled.shape)[filled], pa.int16())
         columns = [
             np.repeat(layer[rows], lengths),
             np.repeat(unit[rows], lengths),
-            *(pa.array(own, pa.string()).take(codes) for own in zip(*keys, strict=True)),
+            *(pa.array(labels, pa.string()).take(codes) for labels in zip(*keys, strict=True)),
             pa.array(np.broadcast_to(rank, filled.shape)[filled], pa.int32()),
             values[filled],
             ids[filled],

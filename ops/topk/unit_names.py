@@ -47,10 +47,10 @@ def unit_names(topk: dict[str, Any]) -> UnitNames:
         one, many = "direction", "directions"
     else:
         one, many = "feature", "features"
-    return UnitNames(one, many, {own["layer"]: _source(own, many) for own in dictionaries})
+    return UnitNames(one, many, {entry["layer"]: _source(entry, many) for entry in dictionaries})
 
 
-def _source(own: dict[str, Any], many: str) -> str:
-    name = own["path"] if own["format"] == "rotated" else PurePosixPath(own["path"].rstrip("/")).name
-    kind = "" if own["kind"] == "linear" else f" ({own['kind']})"
-    return f"{own['features']:,} {many} of {name}{kind}, which reads {HookPoint(own['layer'], own['place'])}"
+def _source(entry: dict[str, Any], many: str) -> str:
+    name = entry["path"] if entry["format"] == "rotated" else PurePosixPath(entry["path"].rstrip("/")).name
+    kind = "" if entry["kind"] == "linear" else f" ({entry['kind']})"
+    return f"{entry['features']:,} {many} of {name}{kind}, which reads {HookPoint(entry['layer'], entry['place'])}"
