@@ -33,7 +33,6 @@ COUNTED = ("sentences", "baseline", "winners", "tagged", "trees")
 
 def annotate(config: AnnotateConfig, run: Run) -> None:
     """Run the stage, or the missing part of it."""
-    run.require("ingest")
     run.require("topk")
     depends_on = {
         "pipeline": describe(load_pipeline(config.pipeline)),

@@ -79,7 +79,6 @@ Layer = TypeVar("Layer", int, int | None)
 def contrast(config: ContrastConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, and print whether units do better than rotated axes and words."""
     check_groups(config)
-    run.require("ingest")
     run.require("topk")
     texts = {name: own_texts(name, getattr(config, name), config.text_column) for name in TEXTS if config.a_texts}
     pair = open_random_run(config.random_run, run) if config.random_run else None

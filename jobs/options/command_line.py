@@ -190,5 +190,7 @@ def _explain(error: ValidationError, job: str, flags: bool = True) -> str:
     if found["type"] == "extra_forbidden":
         return f"{shown}: {job} has no such option"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    message = _PLAIN.get((name, found["type"])) or _PLAIN.get(found["type"], message)
+    # An option of several types has a place within it for each of them.
+    several = len(found["loc"]) > 1 and _PLAIN.get((name, found["type"]))
+    message = several or _PLAIN.get(found["type"], message)
     return f"{shown} {found['input']!r}: {message}"

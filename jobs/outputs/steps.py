@@ -54,7 +54,6 @@ check_file = partial(partial_file, "outputs", "check")
 
 def outputs(config: OutputsConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, and print how peaked the outputs are, and the result of the check."""
-    run.require("ingest")
     topk = run.require("topk")
     facts = model_of_topk(run)
     dictionaries = dictionaries_of(topk, facts)

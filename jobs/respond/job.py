@@ -29,7 +29,7 @@ class RespondConfig(JobConfig):
     split: bool = option(False, "Split texts into sentences, and score each")
     top: int = option(TOP, "List this many neurons per text, one for each family", ge=1)
     layer: int | None = option(None, "List only neurons of this layer", ge=0)
-    all: bool = option(False, "List all neurons, each of a family too")
+    all: bool = option(False, "List all neurons per text, not only --top, and each of a family")
     json_: bool = option(False, "Print one JSON object")
     to: str = option("", "Write every neuron's response to every text to this Parquet file")
     model: str = option("", "New place of the model of topk, if it has moved (default: where topk found it)")

@@ -115,6 +115,8 @@ class RunReader:
         entry = self.stage(name)
         if entry is None or not entry["complete"]:
             what = f"{name} is not complete" if entry else f"{STAGES[name].tables[0]}/ is missing"
+            if name != "ingest" and not self.record["stages"]:
+                raise InputError(f"--out {self.store.uri}: {what}, as there is no run here; make one with atlas run")
             how = "give --corpus, or " if name == "ingest" else ""
             progress = entry.get("progress") if entry else None
             far = f" ({how_far(progress)})" if progress else ""

@@ -94,7 +94,10 @@ class TextReader:
             raise InputError(f"{name}, {text[:60]!r}: the model's tokenizer knows none of it; {advice}")
         own = len(tokens.ids) - sum(tokens.added)
         if own < MIN_TOKENS:
-            notes.append(f"It has {counted(own, 'token')}; the corpus has no sentences of fewer than {MIN_TOKENS}.")
+            count = counted(own, "token")
+            notes.append(
+                f"It has {count} without special ones; the corpus has no sentences of fewer than {MIN_TOKENS}."
+            )
         if tokens.cut:
             notes.append(
                 f"It is cut: the model reads at most {self._tokenizer.limit:,} tokens, and {tokens.cut:,} more follow."

@@ -25,6 +25,8 @@ def differences(
 ) -> str:
     """Return a description of every key in which two identities differ; it is empty if they are the same.
 
+    A key of only one of them, although its option is the same, follows from another key and is left out.
+
     Args:
         chosen_was, chosen: the previous and the current options, which name the files that an identity stores as
             hashes.
@@ -40,16 +42,20 @@ def differences(
     'corpus (a.txt has changed)'
     >>> differences({"topk stage": "9a4b" * 16}, {"topk stage": "77d0" * 16})
     'topk stage (has changed)'
+    >>> differences({"by": ["author"]}, {"by": [], "device": "cpu"}, {"device": "auto"}, {"device": "auto"})
+    'by (was author, is not given)'
     """
-    descriptions = []
+    descriptions: list[str] = []
+    following: list[str] = []
     for key in sorted(k for k in was.keys() | now.keys() if was.get(k) != now.get(k)):
         option = _OPTIONS.get(key, key)
         one, other = (
             _chosen(given or {}, option, values.get(key)) for given, values in ((chosen_was, was), (chosen, now))
         )
         changed = f"{one} has changed".strip() if one == other else f"was {one or _OTHER}, is {other or _OTHER}"
-        descriptions.append(f"{key if key == 'tokenizer' else option} ({changed})")
-    return ", ".join(descriptions)
+        follows = one == other and (key in was) != (key in now)
+        (following if follows else descriptions).append(f"{key if key == 'tokenizer' else option} ({changed})")
+    return ", ".join(descriptions or following)
 
 
 def _chosen(given: dict[str, Any], option: str, value: Any) -> str:
@@ -61,6 +67,8 @@ def _chosen(given: dict[str, Any], option: str, value: Any) -> str:
 
 def _short(value: Any) -> str:
     """Return a short text of a value; nothing if it holds a fingerprint, which tells the user nothing."""
+    if value in (None, "", [], ()):
+        return "not given"
     if _FINGERPRINT.search(str(value)):
         return ""
     text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -127,7 +127,7 @@ def test_a_sample_s_sentences_are_measured_as_in_the_whole_corpus(tmp_path: Path
     out = tmp_path / "copy"
     shutil.copytree(whole, out)
     own = {"out": str(out), "model": str(model), "workers": 1, "per_token": True, "token_budget": 256, "sentences": 9}
-    with pytest.raises(InputError, match=r"sentences \(was None, is 9\)"):
+    with pytest.raises(InputError, match=r"sentences \(was not given, is 9\)"):
         mixing.JOB.run(MixingConfig.model_validate(own))
     mixing.JOB.run(MixingConfig.model_validate({**own, "redo": True}))
     entry = Run(str(out)).require("mixing")

@@ -139,7 +139,9 @@ def test_a_sample_of_the_corpus_is_read_by_groups_too(whole: Path, model: Path, 
     out = tmp_path / "copy"
     shutil.copytree(whole, out)
     given = {"out": str(out), "model": str(model), "clusters": 12, "cluster_seeds": 2, "workers": 1}
-    with pytest.raises(InputError, match=r"psi/contextual was run with other options: .*sentences \(was None, is 50\)"):
+    with pytest.raises(
+        InputError, match=r"psi/contextual was run with other options: .*sentences \(was not given, is 50\)"
+    ):
         psi.JOB.run(PsiConfig.model_validate({**given, "sentences": 50}))
     psi.JOB.run(PsiConfig.model_validate({**given, "sentences": 50, "group_size": 4, "redo": True}))
     corpus = pq.read_table(out / "corpus", columns=["sent_id", "n_tokens"]).sort_by("sent_id")

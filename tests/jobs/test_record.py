@@ -126,7 +126,7 @@ def test_a_stage_that_is_done_again_keeps_its_results_until_the_new_ones_are_who
     assert {p: p.read_bytes() for p in tmp_path.rglob("*.parquet") if "_partials" not in p.parts} == before
     # With the previous options there is nothing to do; others are refused; those of the killed job resume.
     assert Run(str(tmp_path)).begin("topk", {}, {}, redo=False) is None
-    with pytest.raises(InputError, match=r"k \(was None, is 6\); .* --redo to replace these results"):
+    with pytest.raises(InputError, match=r"k \(was not given, is 6\); .* --redo to replace these results"):
         Run(str(tmp_path)).begin("topk", {"k": 6}, {}, redo=False)
     for redo in (True, False):
         run = Run(str(tmp_path))

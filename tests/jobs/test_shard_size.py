@@ -84,7 +84,7 @@ def test_a_run_with_a_size_of_its_own_is_read_and_left_as_it_is(
     assert (out / "run.json").read_bytes() == before
     assert len(RunReader(str(out)).shards()) == 4
     assert run("--limit", "900") == 2
-    assert "other options: limit (was None, is 900);" in capsys.readouterr().err
+    assert "other options: limit (was not given, is 900);" in capsys.readouterr().err
     assert run("--redo") == 0
     assert shards(out) == [500, 500, 300]
 

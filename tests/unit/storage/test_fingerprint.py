@@ -32,4 +32,4 @@ def test_a_fingerprint_is_never_shown_and_the_option_that_decides_it_is_named() 
     assert differences({"against_run": own}, {"against_run": other}, {"against": "x"}, {"against": "y"}) == (
         "against (was x, is y)"
     )
-    assert differences({"scores": None}, {"scores": own}) == "scores (was None, is other contents)"
+    assert differences({"scores": None}, {"scores": own}) == "scores (was not given, is other contents)"
