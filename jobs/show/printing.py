@@ -77,7 +77,8 @@ def _read(config: ShowConfig) -> Facts:
     what = next((name for name in INSTEAD if getattr(config, name)), "")
     if not what:
         return _neuron(config, run) if config.neuron else _best(config, run)
-    others = [name for name in ("neuron", *INSTEAD, "all") if name != what and getattr(config, name)]
+    without = ("neuron", *INSTEAD, "all", *(("pole",) if what != "find" else ()))
+    others = [name for name in without if name != what and getattr(config, name)]
     prints, reader = INSTEAD[what]
     if others:
         raise InputError(f"--{what} with --{others[0]}: --{what} prints {prints}; leave --{others[0]} out")
@@ -159,8 +160,9 @@ def find(run: Run, config: ShowConfig) -> Facts:
     facts = read_facts(run)
     try:
         query = parse_query(config.find)
-        if config.pole:
-            query = query._replace(pole=config.pole)
+        if config.pole and query.pole not in ("", config.pole):
+            raise InputError(f"pole:{query.pole}: --pole says {config.pole}; leave one of the two out")
+        query = query._replace(pole=config.pole or query.pole)
         rows = Searcher.of(facts, SECONDS).find(query)
     except InputError as error:
         raise InputError(f"--find: {error}") from error

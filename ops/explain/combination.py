@@ -109,7 +109,10 @@ class Combination:
         if self.others:
             parts.append((self.others[0], self._some_of([said[i] for i in self.others])))
         text = ", and ".join(part for _, part in sorted(parts))
-        return f"{text}, more so {list_conditions([said[i] for i in self.idle], 'or')}" if self.idle else text
+        idle = [said[i] for i in self.idle]
+        # Any sentence has at most 9 or more than 7 words.
+        conjunction = "and" if sum(own.lead == "of" for own in idle) > 1 else "or"
+        return f"{text}, more so {list_conditions(idle, conjunction)}" if idle else text
 
     def _some_of(self, said: Sequence[Said]) -> str:
         if self.least == 1:

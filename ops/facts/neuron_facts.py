@@ -180,10 +180,13 @@ def read_sentences(run: RunFacts, ids: set[int]) -> dict[int, Row]:
 def facts_by_pole(
     run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], pole: str = ""
 ) -> list[NeuronFacts]:
-    """Return the facts of a neuron, as `read_neurons` does, from its rows of the tables and its sentences by id."""
+    """Return the facts of a neuron, as `read_neurons` does, from its rows of the tables and its sentences by id.
+
+    A feature that is never active has no winners; its facts are those of the first pole, or of the one asked for.
+    """
     poles = [name for name in run.poles if any(row["pole"] == name for row in tables["topk"])]
     if not poles:
-        return []
+        return [_facts(run, tables, sentences, pole if pole in run.poles else run.poles[0])]
     better = better_pole(poles, tables["explanations"], tables["scores"])
     wanted = {"": sorted(poles, key=lambda name: name != better), BETTER: [better]}.get(pole, [pole])
     return [_facts(run, tables, sentences, name) for name in wanted if name in poles]
@@ -192,7 +195,7 @@ def facts_by_pole(
 def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], pole: str) -> NeuronFacts:
     pole_rows = {name: [row for row in rows if row.get("pole") == pole] for name, rows in tables.items()}
     (neuron,), options = tables["neurons"], run.options
-    layer, unit = neuron["layer"], neuron["unit"]
+    layer, unit, active = neuron["layer"], neuron["unit"], neuron.get("n_active")
     explanation = next(
         (with_family(row, tables["explanation_terms"], tables["families"]) for row in pole_rows["explanations"]), None
     )
@@ -214,7 +217,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         layer=layer,
         unit=unit,
         pole=pole,
-        n_winners=run.winners,
+        n_winners=run.winners if active is None else min(run.winners, active),
         called=run.names.one,
         dictionary=run.names.sources.get(layer),
         explanation=explanation,

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from ops.errors import InputError, one_line
 from ops.facts.evidence import BRANCHES, COMPARED_ALIKE, KINDS, LISTED, NAME, OF_PLACES, Branch, listed_evidence
 from ops.facts.listing import Columns, Listing
-from ops.facts.query import AUDITED, PERSON, PRONOUN, Query, normalised
+from ops.facts.query import AUDITED, PERSON, PLURAL, PRONOUN, Query, normalised
 from ops.facts.rows import Key, Row
 from ops.facts.run_facts import RunFacts
 from ops.facts.text import number
@@ -214,12 +214,12 @@ def _levels(query: Query) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the SQL of how well evidence of each form matches a query's phrase, and the values to bind.
 
     It is 0 if the evidence is the phrase, 1 if it contains it, otherwise null. Forms that cannot match are left out.
-    Words are compared with the phrase in lower case, values with the phrase as a name, in the singular too, and codes
-    with the phrase itself and with those that it names. Tags and labels have capital letters, unless asked for.
+    Words are compared with the phrase in lower case, values with the phrase as a name (forms in the singular too), and
+    codes with the phrase itself and with those that it names. Tags and labels have capital letters, unless asked for.
     """
     known, name = codes_by_name(), normalised(query.text)
     text = query.text.upper() if query.kind in ("tag", "subtree") else query.text
-    forms = dict.fromkeys((name, name.removesuffix("s"), re.sub(PERSON, PRONOUN, name)))
+    forms = dict.fromkeys((name, re.sub(PLURAL, r"\1", name), re.sub(PERSON, PRONOUN, name)))
     meant = dict.fromkeys((text, *known.get(name, ())))
     if query.is_quoted:
         forms, meant = {name: None}, {}

@@ -64,9 +64,11 @@ def new_classifier(facts: ModelFacts, tokenizer: Tokenizer, labels: int, dropout
             f"--model {facts.name}: is an encoder-decoder ({facts.model_type}), whose encoder cannot be saved alone; "
             "fine-tune an encoder"
         )
+    uses_cls = tokenizer.has_cls and not is_decoder(facts)
+    torch.manual_seed(seed)  # what the checkpoint lacks, such as an unused pooler, is drawn too
     encoder = load_model(facts, "cpu", "float32")
     torch.manual_seed(seed)
-    return Classifier(encoder, facts.width, labels, dropout, tokenizer.has_cls and not is_decoder(facts))
+    return Classifier(encoder, facts.width, labels, dropout, uses_cls)
 
 
 def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], folder: Path) -> None:

@@ -76,7 +76,7 @@ def _head(facts: NeuronFacts, width: int) -> list[str]:
         sentences.append(f"Separates your groups: {'; '.join(facts.contrasts)}")
     about, dataset = [], facts.dataset
     if dataset is not None and dataset["baseline_share"] != 1:  # a corpus with one data set says nothing
-        corpus = "" if dataset["baseline_share"] is None else " ({baseline_share:.0f %} of the corpus)"
+        corpus = "" if dataset["baseline_share"] is None else " ({baseline_share:.0f %} of other sentences)"
         about.append(filled(f"{{share:.0f %}} are from {{value}}{corpus}", dataset))
     for mean in facts.means:
         if mean["property"] == "words_per_sentence":
@@ -140,6 +140,8 @@ def _winners(facts: NeuronFacts, rows: int, everything: bool, width: int) -> lis
     if more > 0:
         win = "wins" if more == 1 else "win"
         lines.append(f"(left out: {counted(more, 'more sentence')} that also {win} for many other neurons)")
+    if not facts.winners:
+        return ["It has no winners: it is active in no sentence"]
     last = shown[-1]["rank"] if shown else 0
     has_marks = any(winner.get("peak") or winner.get("matches") for winner in facts.winners)
     count = f"the first {last:,} of {facts.n_winners:,}" if last < facts.n_winners else f"all {last:,}"

@@ -108,6 +108,8 @@ def test_show_prints_the_findings_of_the_whole_run(
         show.JOB.run(ShowConfig(out=str(plain), audit=True))
     with pytest.raises(InputError, match="--audit with --neuron: --audit prints the whole run; leave --neuron out"):
         show.JOB.run(ShowConfig(out=str(out), audit=True, neuron="1:0"))
+    with pytest.raises(InputError, match="leave --pole out"):
+        show.JOB.run(ShowConfig(out=str(out), audit=True, pole="top"))
 
 
 def test_pages_map_and_searches_have_the_verdicts(audit: tuple[Path, Path, Rows]) -> None:

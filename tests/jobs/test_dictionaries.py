@@ -59,7 +59,7 @@ def features(
 
 
 def test_a_dictionary_whose_features_are_mostly_dead_is_mined_and_explained(
-    features: tuple[Path, Path, Path], source: Path, tmp_path: Path
+    features: tuple[Path, Path, Path], source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = weights("topk", WIDTH, 100)
     own["b_enc"][:70] = -1e6  # more than a range of neurons
@@ -70,6 +70,11 @@ def test_a_dictionary_whose_features_are_mostly_dead_is_mined_and_explained(
         units = pq.read_table(tmp_path / "out" / table, columns=["unit"])["unit"].to_pylist()
         assert units, table
         assert min(units) >= 70, table
+    capsys.readouterr()
+    show.JOB.run(show.ShowConfig(out=str(tmp_path / "out"), neuron=f"{LAYER}:3"))
+    assert "It has no winners: it is active in no sentence" in capsys.readouterr().out
+    report.JOB.run(report.ReportConfig(out=str(tmp_path / "out"), neurons=(f"{LAYER}:3",)))
+    assert "This unit is silent" in (tmp_path / f"out/report/neurons/{LAYER}-3.html").read_text()
 
 
 def test_the_tables_are_of_the_features(features: tuple[Path, Path, Path]) -> None:

@@ -173,5 +173,7 @@ def test_a_search_finds_verdicts_and_not_the_words_of_explanations(
     for wrong, message in (("verdict:sure", "--find: verdict:sure is unknown"), ("a: b", "is no kind or property")):
         with pytest.raises(InputError, match=message):
             show.JOB.run(ShowConfig(out=str(out), find=wrong))
+    with pytest.raises(InputError, match="pole:bottom: --pole says top"):
+        show.JOB.run(ShowConfig(out=str(out), find="a pole:bottom", pole="top"))
     with pytest.raises(InputError, match="--find with --neuron"):
         show.JOB.run(ShowConfig(out=str(out), find="a", neuron="1:0"))

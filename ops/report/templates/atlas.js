@@ -90,7 +90,7 @@ function sortable(table) {
     const codes = new Set(Object.values(index.names).flat()), low = asked.text.toLowerCase(), name = named(asked.text);
     const own = asked.kind === "tag" || asked.kind === "subtree" ? asked.text.toUpperCase() : asked.text;
     const isCode = !quoted && !asked.kind && asked.text.split(" ").every(part => /^[A-Z]+$/.test(part) && codes.has(part));
-    return { words: isCode ? "" : low, names: quoted ? [name] : [name, name.replace(/s$/, ""), name.replace(new RegExp(index.person), "pronoun $1")], codes: quoted ? [] : [own, ...(index.names[name] || [])] };
+    return { words: isCode ? "" : low, names: quoted ? [name] : [name, name.replace(new RegExp(index.plural), "$1"), name.replace(new RegExp(index.person), "pronoun $1")], codes: quoted ? [] : [own, ...(index.names[name] || [])] };
   }
   // 0 if a term is the phrase, 1 if it contains it, otherwise 2.
   function level(index, asked, form, kind, term) {

@@ -179,7 +179,11 @@ def test_a_literal_that_never_matters_is_said_apart_and_a_collapsed_root_has_wha
     for given_terms, needed, idle in (
         ([term("word", ["a"], 3.0), term("word", ["b"])], 2.0, "with *b*"),
         ([term("length", ["10"], -1.0), term("length", ["20"], -1.0)], 1.0, "of more than 20 words"),
-    ):
+        (
+            [term("word", ["a"], 5.0), term("length", ["9"]), term("length", ["7"], -1.0)], 4.0,
+            "of at most 9 words and of more than 7 words",
+        ),
+    ):  # fmt: skip
         text = text_of("rule", given_terms, needed=needed)
         assert f", more so {idle}: 50 %" in text
     rules = PatternRules.of({"word_max_gap": 0, "subtree_root": "collapse"})

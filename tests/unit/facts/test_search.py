@@ -60,6 +60,7 @@ PATTERNS = [
 VALUES = [
     value(1, 0, "dataset", "Books", 3.0),
     value(1, 1, "author", "books", 4.0),
+    value(2, 4, "author", "book", 4.5),
     value(1, 2, "author", "Doe", 5.0),
     value(2, 3, "punctuation", "?", 3.0),
     value(2, 0, "form", "negation", 40.0),
@@ -164,6 +165,7 @@ def find(written: str, own: Searcher = SEARCHER) -> list[Pair]:
         ("negation", [(2, 0)]),
         ("questions", [(2, 1), (2, 5)]),
         ("question", [(2, 1), (2, 5)]),
+        ("book", [(2, 4)]),
         ("first person", [(2, 2)]),
         ("pronoun", [(2, 2)]),
         ("past tense", [(1, 0), (1, 1)]),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig
+from transformers import BertConfig, BertForMaskedLM
 
 from ops.errors import InputError
 from ops.finetune.classifier import WEIGHTS, Classifier, load_head, new_classifier, save_classifier
@@ -35,6 +35,19 @@ def training(facts: ModelFacts, copies: int = 3, **options: Any) -> ClassifierTr
 
 def weights(model: Classifier) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+
+def test_weights_that_the_checkpoint_lacks_follow_from_the_seed(
+    make_model: Callable[..., Path], small_bert: BertConfig
+) -> None:
+    """A model saved for masked words has no pooler, which `AutoModel` draws."""
+    folder = make_model(small_bert)
+    BertForMaskedLM(small_bert).save_pretrained(folder)
+    without = read_facts(str(folder))
+    first, second = (weights(new_classifier(without, Tokenizer(without), 2, 0.5, 3)) for _ in range(2))
+    assert any("pooler" in name for name in first)
+    for name, tensor in second.items():
+        assert torch.equal(tensor, first[name]), name
 
 
 @pytest.mark.slow

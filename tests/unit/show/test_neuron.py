@@ -43,7 +43,7 @@ def test_what_decides_comes_first_and_the_activations_last() -> None:
     lines = shown(other_pole={"pole": "bottom", "text": "Sentences with *a*: 12 % of its winners."})
     assert lines[:6] == [
         "Neuron 3:17 top",
-        "Its winners: 88 % are from imdb (25 % of the corpus); 7.2 words a sentence (corpus 15.1)",
+        "Its winners: 88 % are from imdb (25 % of other sentences); 7.2 words a sentence (corpus 15.1)",
         "",
         "Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)",
         "",
