@@ -14,7 +14,7 @@ from jobs.run_folder.run_json import RECORD
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe
 from jobs.stage.other_run import RunPair
-from jobs.stage.outputs import Output, file_of, partial_file, read_partial, read_partials
+from jobs.stage.outputs import Noted, Output, file_of, partial_file, read_notes, read_partial, read_partials
 from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.runner import Stage
 from jobs.stage.scored import Scored
@@ -24,7 +24,7 @@ from ops.arrays import Arrays, Float64s
 from ops.compare.activation_vectors import common_rows
 from ops.compare.figures import shift_figure
 from ops.compare.model_shift import TwoModels, compare_runs, shift_rows, with_whole
-from ops.compare.text_set import parse_text_sets, read_text_set
+from ops.compare.text_set import parse_text_sets, read_text_set, said_left_out
 from ops.errors import InputError
 from ops.figures.files import save_figures
 from ops.model.load import ModelFacts, read_facts
@@ -155,7 +155,10 @@ def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: 
         },
     )  # fmt: skip
     yield [texts]
-    sizes = [table.num_rows for table in read_partials(store, texts.files, [])]
+    read = dict(zip(names, read_notes(store, texts.files), strict=True))
+    for note in filter(None, (said_left_out(f"--text-set {name}", counts) for name, counts in read.items())):
+        stage.say(note)
+    sizes = [counts["kept"] for counts in read.values()]
     if 0 in sizes:
         raise InputError(f"--text-set {config.text_set[sizes.index(0)]}: gives no usable sentence; name another source")
     blocks = args.model_step(
@@ -186,7 +189,9 @@ def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: 
     stage.write(LAYERS, by_layer)
     shift = shift_figure(by_layer, args.facts.title, compared.against.title)
     figures = save_figures(store, "compare/figures/shift", {"shift": shift})
-    return {"rows": whole, "sentences": sum(sizes), "neurons": len(neurons), "figures": figures}
+    return {
+        "rows": whole, "sentences": sum(sizes), "text_sets": read, "neurons": len(neurons), "figures": figures
+    }  # fmt: skip
 
 
 def blocks_of(sizes: list[int]) -> list[Item]:
@@ -198,9 +203,9 @@ def blocks_of(sizes: list[int]) -> list[Item]:
     ]
 
 
-def draw_sentences(item: Item, facts: ModelFacts, **options: Any) -> pa.Table:
+def draw_sentences(item: Item, facts: ModelFacts, **options: Any) -> Noted:
     """Draw a sample of the distinct sentences of one source, with these options of `read_text_set`."""
-    return read_text_set(item["source"], tokenizer=Tokenizer(facts), **options)
+    return Noted(*read_text_set(item["source"], tokenizer=Tokenizer(facts), **options))
 
 
 class Distancer:

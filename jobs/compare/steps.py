@@ -72,6 +72,8 @@ def chosen_parts(config: CompareConfig, of_features: bool) -> tuple[str, ...]:
             )
     if config.text_set and not config.against:
         raise InputError("--text-set: is read by two models; give the other one with --against MODEL_OR_RUN")
+    if config.units and config.part and "neighbours" not in config.part:
+        raise InputError(f"--units {config.units[0]}: limits the part neighbours alone; leave it out")
     for part, (option, what) in REQUIRED.items():
         if part in config.part and not getattr(config, option):
             raise InputError(f"--part {part}: requires {what}")

@@ -13,12 +13,22 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from jobs.contrast.job import ContrastConfig
 from jobs.engine.item import Item
 from jobs.engine.under_way import counting
+from jobs.options.configs import flag_of
 from jobs.run_folder.run import Run, RunReader
 from jobs.stage.checks import model_of_topk
 from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
 from jobs.stage.model_time import model_step
 from jobs.stage.other_run import RunPair
-from jobs.stage.outputs import Noted, Output, partial_file, read_notes, read_partial, read_partials, whole_table
+from jobs.stage.outputs import (
+    Noted,
+    Output,
+    notes_of,
+    partial_file,
+    read_notes,
+    read_partial,
+    read_partials,
+    whole_table,
+)
 from jobs.stage.placement import Placement, choose_placement, run_scoring
 from jobs.stage.runner import Stage, begin_stage
 from jobs.stage.scored import Scored, StageArgs
@@ -27,7 +37,7 @@ from ops import schema
 from ops.arrays import Bools, Float32s, Int64s
 from ops.compare.activation_vectors import common_rows, sampled_sentences
 from ops.compare.scalar_properties import neuron_columns
-from ops.compare.text_set import read_text_set
+from ops.compare.text_set import read_text_set, said_left_out
 from ops.contrast.figures import contrast_figures
 from ops.contrast.groups import (
     COLUMNS,
@@ -341,9 +351,10 @@ class ContrastJob:
         """Return both groups of texts with `COLUMNS`."""
         groups = []
         for number, (name, source) in enumerate(self.texts.items()):
-            table = read_partial(self.stage.store, text_set_file(number))
+            table, flag = read_partial(self.stage.store, text_set_file(number)), f"{flag_of(name)} {source.spec}"
+            if note := said_left_out(flag, notes_of(table)):
+                self.stage.say(note)
             if not table.num_rows:
-                flag = f"--{name.replace('_', '-')} {source.spec}"
                 raise InputError(f"{flag}: gives no usable sentence; name another source")
             # Equal names would make texts of both groups one data set.
             names = pa.array([f"{'ab'[number]}: {source.dataset}"] * table.num_rows)
@@ -453,7 +464,7 @@ class ContrastJob:
 
 def draw_texts(item: Item, facts: ModelFacts, **options: Any) -> Made:
     """Draw a sample of the distinct sentences of one group of texts, with these options of `read_text_set`."""
-    return {text_set_file(item["texts"]): read_text_set(item["source"], tokenizer=Tokenizer(facts), **options)}
+    return {text_set_file(item["texts"]): Noted(*read_text_set(item["source"], tokenizer=Tokenizer(facts), **options))}
 
 
 @dataclass(frozen=True, kw_only=True)

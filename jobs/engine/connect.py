@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -53,7 +54,7 @@ def connect(cpus: int) -> None:
         check_address(address)
         # Variables set in this process reach only the workers on this machine.
         options |= {"runtime_env": {"env_vars": {"TOKENIZERS_PARALLELISM": "false"}}}
-        with _held_back_stderr():
+        with _held_back_stderr(), _own_sigterm():
             try:
                 ray.init(**options)
             except ConnectionError as error:
@@ -69,7 +70,7 @@ def connect(cpus: int) -> None:
     start_cleaner()
     for attempt in range(3):
         try:
-            with _held_back_stderr(), _own_packages_on_path():
+            with _held_back_stderr(), _own_packages_on_path(), _own_sigterm():
                 ray.init(**options)
             return
         except Exception as error:
@@ -129,6 +130,17 @@ def _own_addresses(host: str) -> list[str]:
     with suppress(OSError):
         addresses.append(socket.gethostbyname(socket.gethostname()))
     return addresses
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Keep what this process does on SIGTERM; Ray's own handler prints a trace and aborts."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if callable(handler) and current_thread() is main_thread():
+            signal.signal(signal.SIGTERM, handler)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ MAX_Q = 0.05
 MOST_TRAITS = 20  # maximum number of traits of a group
 MAX_SILHOUETTE = 2_000  # maximum number of points of a silhouette; with more, a seeded sample is used
 PERPLEXITY = 30.0
-NOT_TRAITS = ("tag", "tag_class", "words_per_sentence")  # they count tokens or lengths
+NOT_TRAITS = ("tag", "tag_class", "words_per_sentence")  # properties that count tokens or lengths
 OF_A_LAYER = ("compare/groups", "compare/sentence_groups", "compare/group_quality", "compare/group_traits")
 OF_ALL = ("compare/joint_groups", "compare/group_quality", "compare/group_traits")
 
@@ -111,11 +111,13 @@ class NeuronGroups:
         if layer:
             where &= pc.field("layer") == layer
         names = ["layer", "unit", "pole", "kind", "trait"]
+        of_traits = where & ~pc.field("property").isin(NOT_TRAITS)
         rows = pa.concat_tables(
-            read_table(self.store, table, where, [*names[:3], kind, trait]).rename_columns(names)
-            for table, kind, trait in (("patterns", "kind", "pattern"), ("profiles", "property", "value"))
-        )
-        rows = rows.filter(pc.invert(pc.is_in(rows["kind"], pa.array(NOT_TRAITS))))
+            read_table(self.store, table, chosen, [*names[:3], kind, trait]).rename_columns(names)
+            for table, chosen, kind, trait in (
+                ("patterns", where, "kind", "pattern"), ("profiles", of_traits, "property", "value")
+            )
+        )  # fmt: skip
         neuron = self.neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
         grouped = np.isin(neuron, members)
         return trait_rows(layer, np.searchsorted(members, neuron[grouped]), rows.filter(pa.array(grouped)), labels)

@@ -1,6 +1,8 @@
 """Text sets, each with a name and a source, of whose distinct sentences a uniform sample is drawn while streaming."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +42,9 @@ def parse_text_sets(specs: Sequence[str], text_column: str) -> dict[str, Source]
     return sources
 
 
-def read_text_set(source: str, text_column: str, tokenizer: Tokenizer, splits: bool, most: int, seed: int) -> pa.Table:
+def read_text_set(
+    source: str, text_column: str, tokenizer: Tokenizer, splits: bool, most: int, seed: int
+) -> tuple[pa.Table, dict[str, Any]]:
     """Return the result of `sample_sentences` for a source in the form that `parse_source` accepts.
 
     If the text is not split, each row is one sentence.
@@ -50,13 +54,16 @@ def read_text_set(source: str, text_column: str, tokenizer: Tokenizer, splits: b
     return sample_sentences(sentence_filter.blocks(rows), most, seed)
 
 
-def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> pa.Table:
+def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> tuple[pa.Table, dict[str, Any]]:
     """Return the `text`, `doc_id` and `n_tokens` of at most `most` distinct sentences, in the order of the source.
+
+    The second result says how many sentences there were (`read`), how many are in the sample (`kept`), and how many
+    were `rejected`, by reason.
 
     A sentence's priority depends only on the seed and on its hash, so copies have the same priority, and only the
     sample is in memory. The final sample does not depend on how the source was cut into blocks.
     """
-    kept, read = _KEPT.empty_table(), 0
+    kept, read, rejected = _KEPT.empty_table(), 0, Counter[str]()
     for block in blocks:
         row = read + np.arange(block.sentences.num_rows)
         priority = priorities(np.ascontiguousarray(block.hashes[:, 0]), seed, TEXT_SETS)
@@ -66,4 +73,18 @@ def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> pa.Table:
         _, first = np.unique(both["priority"].to_numpy(), return_index=True)
         kept = both.take(first[:most])
         read += len(row)
-    return kept.sort_by("row").select(_COLUMNS)
+        rejected.update(block.rejects["reason"].to_pylist())
+    counts = {"read": read + rejected.total(), "kept": len(kept), "rejected": dict(sorted(rejected.items()))}
+    return kept.sort_by("row").select(_COLUMNS), counts
+
+
+def said_left_out(name: str, counts: Mapping[str, Any]) -> str:
+    """Return what of a text set is not in the sample, given the counts of `sample_sentences`; empty if all is.
+
+    >>> said_left_out("--a-texts mine.txt", {"read": 9, "kept": 6, "rejected": {"empty": 1}})
+    '--a-texts mine.txt: 6 of 9 sentences; left out: 1 empty, 2 copies or beyond the sample'
+    """
+    rest = counts["read"] - counts["kept"] - sum(counts["rejected"].values())
+    parts = [f"{n:,} {reason}" for reason, n in counts["rejected"].items()]
+    parts += [f"{rest:,} copies or beyond the sample"] if rest else []
+    return f"{name}: {counts['kept']:,} of {counts['read']:,} sentences; left out: {', '.join(parts)}" if parts else ""

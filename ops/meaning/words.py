@@ -1,18 +1,19 @@
 """The division of sentences into words, which counting and the model's pass share."""
 
-import re
 from itertools import repeat
 
 import numpy as np
+import regex  # type: ignore[import-untyped]
 
 from ops.arrays import Int32s
 
-# A word is a number with points and commas, or letters and digits with apostrophes and hyphens between them.
+# A word is a number with points and commas, or letters and digits, with their combining marks, and apostrophes and
+# hyphens between them.
 _CURLY = "\u2019"
-_LETTERS = r"[^\W_]+"  # \w includes the underscore
+_LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"
 _WORD = rf"\d+(?:[.,]\d+)+|{_LETTERS}(?:['{_CURLY}-]{_LETTERS})*"
-_FIND = re.compile(_WORD)
-_FIND_ALL = re.compile(rf"\n|{_WORD}")
+_FIND = regex.compile(_WORD)
+_FIND_ALL = regex.compile(rf"\n|{_WORD}")
 SENTENCE_END = -2  # used in place of a word's index
 UNKNOWN = -1
 
@@ -28,8 +29,11 @@ def split_words(text: str, case: str = "keep") -> list[str]:
 
     >>> split_words("It's well-known: the cat, aged 3.5, (still) purrs.")
     ["It's", 'well-known', 'the', 'cat', 'aged', '3.5', 'still', 'purrs']
+    >>> split_words("हिन्दी İstanbul", "lower")
+    ['हिन्दी', 'i̇stanbul']
     """
-    return _FIND.findall(fold(text, case))
+    words: list[str] = _FIND.findall(fold(text, case))
+    return words
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
@@ -48,7 +52,8 @@ def words_and_ends(texts: list[str], case: str) -> list[str]:
     ['one', 'two', '\n', 'three', '\n']
     """
     joined = "\n".join(text.replace("\n", " ") for text in texts)
-    return _FIND_ALL.findall(fold(joined + "\n", case)) if texts else []
+    words: list[str] = _FIND_ALL.findall(fold(joined + "\n", case)) if texts else []
+    return words
 
 
 def numbered(words: list[str], numbers: dict[str, int]) -> Int32s:

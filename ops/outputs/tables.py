@@ -21,17 +21,18 @@ Row = dict[str, Any]
 def token_rows(layer: int, units: Int64s, effects: Effects, std: Float64s, strings: Sequence[str]) -> pa.Table:
     """Return the rows of `outputs/tokens` for some units of a layer.
 
-    A unit that changes all logits equally, or whose activation never changes, has no rows.
+    A unit that changes all logits equally has no rows. Where the activation never varies, ranks are those of the
+    direction and the logits are 0.
 
     Args:
         units, effects: the units, ascending, `[units]`, and their effects for one unit of activation.
         std: the standard deviation of each unit's activations, `[units]`.
         strings: the text of every token, by token id.
     """
-    kept = np.flatnonzero(np.isfinite(effects.kurtosis) & (std > 0))
+    kept = np.flatnonzero(np.isfinite(effects.kurtosis))
     shown = effects.tokens[SIDES[0]].shape[1]
     ids = np.stack([effects.tokens[side][kept] for side in SIDES], 1)
-    logits = np.stack([effects.logits[side][kept] for side in SIDES], 1) * std[kept, None, None]
+    logits = np.stack([effects.logits[side][kept] for side in SIDES], 1) * std[kept, None, None] + 0.0  # no -0
     count = len(kept) * len(SIDES) * shown
     columns = {
         "layer": np.full(count, layer),
@@ -56,23 +57,21 @@ def neuron_rows(
 ) -> pa.Table:
     """Return the rows of `outputs/neurons` for some units of a layer.
 
-    Measures of shape are null for a unit that changes all logits equally, or whose activation never changes.
-
     Args:
         random: for each measure, its values for the layer's random directions.
         norms: the norm of the vector that each unit writes, `[units]`.
         cosines: the cosine of this vector with the unit's input weights, `[units]`; None if these are not known.
     """
-    shape = {name: np.where(std > 0, getattr(effects, name), np.nan) for name in ("skew", *MEASURES)}
     columns: dict[str, Any] = {
         "layer": np.full(len(units), layer),
         "unit": units,
         "mean": effects.mean * std + 0.0,  # no -0
         "std": effects.std * std,
-        **shape,
+        "skew": effects.skew,
         "norm": norms,
         "cosine": np.full(len(units), np.nan) if cosines is None else cosines,
     }
+    columns |= {name: getattr(effects, name) for name in MEASURES}
     columns |= {f"{name}_p": empirical_p(columns[name], random[name]) for name in MEASURES}
     return schema.table("outputs/neurons", columns)
 

@@ -67,7 +67,8 @@ def test_no_process_outlives_a_job_even_if_a_worker_does_not_notice_its_end(
         # A worker that is stopped can no longer end by itself.
         os.kill(next(pid for pid, name in names.items() if "MapBatches(ShardWorker)" in name), signal.SIGSTOP)
         process.send_signal(end)
-        process.wait(timeout=PATIENCE_S)
+        status = process.wait(timeout=PATIENCE_S)
+        assert status == (143 if end == signal.SIGTERM else -end), log.read_text()
         assert gone(pids)
     finally:
         end_all(lambda: [pid for pid in pids if is_alive(pid)])

@@ -262,7 +262,7 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
     assert (out / "run.json").read_bytes() == before
     with pytest.raises(InputError, match="nothing was compared yet"):
         show.JOB.run(ShowConfig.model_validate({"out": str(small_run[0]), "compare": True}))
-    with pytest.raises(InputError, match=r"topk/ is missing; run atlas topk"):
+    with pytest.raises(InputError, match=r"topk/ is missing, as there is no run here; make one with atlas run"):
         compare.JOB.run(CompareConfig.model_validate({"out": str(tmp_path / "none")}))
 
 

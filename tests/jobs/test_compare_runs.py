@@ -107,7 +107,7 @@ def _without_scores(record: dict[str, Any]) -> None:
 
 
 WRONG: dict[str, Change] = {
-    r"has another corpus: limit \(here None, there 7\)": with_option("ingest", "limit", 7),
+    r"has another corpus: limit \(here not given, there 7\)": with_option("ingest", "limit", 7),
     r"its topk was run with other options: pool \(here mean, there max\)": with_option("topk", "pool", "max"),
     r"its topk was run with other options: k \(here 40, there 7\)": with_option("topk", "k", 7),
     "has units of --site mlp, this run of hidden": with_option("topk", "site", "mlp"),

@@ -21,29 +21,30 @@ def blocks(texts: list[str], size: int) -> Iterator[Any]:
         lengths = pa.array([len(t) for t in own], pa.int32())
         sentences = pa.table({"text": own, "doc_id": [f"of {t}" for t in own], "n_tokens": lengths})
         none = np.zeros((0, 2), np.uint64)
-        yield Block(sentences, pa.table({"text": ["x"]}), hashes(own), none, np.zeros(0, np.int64))
+        yield Block(sentences, pa.table({"reason": ["empty"]}), hashes(own), none, np.zeros(0, np.int64))
 
 
 def test_all_distinct_sentences_are_kept_where_there_are_few() -> None:
-    table = sample_sentences(blocks([*TEXTS, *TEXTS[:50]], 64), 1_000, 0)
+    table, counts = sample_sentences(blocks([*TEXTS, *TEXTS[:50]], 64), 1_000, 0)
+    assert counts == {"read": 356, "kept": 300, "rejected": {"empty": 6}}
     assert table["text"].to_pylist() == TEXTS
     assert table["n_tokens"].to_pylist() == [len(t) for t in TEXTS]
     assert table["doc_id"].to_pylist() == [f"of {t}" for t in TEXTS]
 
 
 def test_a_sample_depends_on_the_texts_and_the_seed_alone() -> None:
-    expected = sample_sentences(blocks(TEXTS, 50), 40, 0)
+    expected = sample_sentences(blocks(TEXTS, 50), 40, 0)[0]
     shuffled = list(np.random.default_rng(0).permutation([*TEXTS, *TEXTS]))
-    found = sample_sentences(blocks([str(t) for t in shuffled], 7), 40, 0)
+    found = sample_sentences(blocks([str(t) for t in shuffled], 7), 40, 0)[0]
     assert set(found["text"].to_pylist()) == set(expected["text"].to_pylist())
     assert len(found) == 40
-    assert set(sample_sentences(blocks(TEXTS, 50), 40, 1)["text"].to_pylist()) != set(expected["text"].to_pylist())
+    assert set(sample_sentences(blocks(TEXTS, 50), 40, 1)[0]["text"].to_pylist()) != set(expected["text"].to_pylist())
 
 
 def test_a_sample_is_uniform() -> None:
     counts = np.zeros(300)
     for seed in range(300):
-        table = sample_sentences(blocks(TEXTS, 300), 30, seed)
+        table = sample_sentences(blocks(TEXTS, 300), 30, seed)[0]
         counts[[int(t.split()[1]) for t in table["text"].to_pylist()]] += 1
     # Each is drawn about 30 times of 300, with a standard deviation of 5.2.
     assert counts.mean() == 30
@@ -54,7 +55,7 @@ def test_text_sets_have_names_and_sources(tmp_path: Path) -> None:
     (tmp_path / "some.txt").write_text("One sentence of words.\nAnother sentence of words.\nOne sentence of words.\n")
     ((name, source),) = parse_text_sets([f" some ={tmp_path}/some.txt"], "text").items()
     assert name == "some"
-    table = read_text_set(source.spec, "text", Tokenizer(read_facts("sample")), splits=False, most=10, seed=0)
+    table, _ = read_text_set(source.spec, "text", Tokenizer(read_facts("sample")), splits=False, most=10, seed=0)
     assert table["text"].to_pylist() == ["One sentence of words.", "Another sentence of words."]
     for specs, message in (
         (["nameless.txt"], "expected NAME=SOURCE"),
