@@ -81,10 +81,10 @@ def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> tuple[pa.
 def said_left_out(name: str, counts: Mapping[str, Any]) -> str:
     """Return what of a text set is not in the sample, given the counts of `sample_sentences`; empty if all is.
 
-    >>> said_left_out("--a-texts mine.txt", {"read": 9, "kept": 6, "rejected": {"empty": 1}})
-    '--a-texts mine.txt: 6 of 9 sentences; left out: 1 empty, 2 copies or beyond the sample'
+    >>> said_left_out("--a-texts mine.txt", {"read": 9, "kept": 6, "rejected": {"too_short": 1}})
+    '--a-texts mine.txt: 6 of 9 sentences; left out: 1 too short, 2 as copies or beyond the sample'
     """
     rest = counts["read"] - counts["kept"] - sum(counts["rejected"].values())
-    parts = [f"{n:,} {reason}" for reason, n in counts["rejected"].items()]
-    parts += [f"{rest:,} copies or beyond the sample"] if rest else []
+    parts = [f"{n:,} {reason.replace('_', ' ')}" for reason, n in counts["rejected"].items()]
+    parts += [f"{rest:,} as copies or beyond the sample"] if rest else []
     return f"{name}: {counts['kept']:,} of {counts['read']:,} sentences; left out: {', '.join(parts)}" if parts else ""
