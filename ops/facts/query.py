@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ops.errors import InputError, one_line
 from ops.facts import verdicts
+from ops.forms.forms import FORMS
 from ops.schema.verdicts import VERDICTS
 
 MOST_CHARACTERS = 200
@@ -20,7 +21,7 @@ FIELDS = {
     "pole": "pole:", "layer": "layer:", "verdict": "verdict:", "lift": "lift:>=", "below": "q:<=", "score": "score:>=",
 }  # fmt: skip
 QUOTED = r'"([^"]*)"'
-PLURAL = r"^(negation|question|imperative|passive|quotation|url|emoji)s$"  # of forms and shapes, as people ask for them
+PLURAL = rf"^({'|'.join((*FORMS, 'url', 'emoji'))})s$"  # of forms and shapes, as people ask for them
 # The person of pronouns, a property whose values leave out the word.
 PERSON, PRONOUN = r"^(first|second|third) person", r"pronoun \1"
 KIND = r"^((?:meta:)?[A-Za-z][\w -]*?)\s*:(?!//|:)\s*(.*)$"
