@@ -5,6 +5,7 @@ from collections.abc import Callable, Container, Iterator
 from ops.compare.property_names import in_words, measure_in_words
 from ops.compare.run_scores import BY_CHANCE
 from ops.compare.unit_matches import UNIVERSAL_FROM
+from ops.errors import counted
 from ops.facts.listing import Listing
 from ops.facts.rows import Row, Rows, grouped
 from ops.facts.text import filled, number
@@ -142,7 +143,7 @@ def _groups(tables: dict[str, Rows], rows: int) -> Iterator[Listing]:
     lines = []
     for of in ("neurons", "sentences"):
         table = [row for row in tables["compare/group_quality"] if row["layer"] and row["grouped"] == of]
-        for groups in sorted({row["groups"] for row in table})[:rows]:
+        for groups in sorted({row["groups"] for row in table}):
             means = _means([row for row in table if row["groups"] == groups])
             lines.append(means | {"grouped": of, "groups": groups})
     yield Listing.of(
@@ -180,7 +181,7 @@ def _diversity(tables: dict[str, Rows], rows: int) -> Iterator[Listing]:
 
     yield Listing(
         "Diversity: k-means error per winner's vector (in parentheses: divided by that of uniform sentences).",
-        ("layer", *(f"{n} clusters" for n in shown)),
+        ("layer", *(counted(n, "cluster") for n in shown)),
         [
             (str(layer), *(cell(table.get((layer, n))) for n in shown))
             for layer in sorted({layer for layer, _ in table})
