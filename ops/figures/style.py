@@ -24,7 +24,7 @@ LEVEL: dict[str, Any] = {"color": GREY, "linewidth": 0.6, "zorder": 0}  # a line
 _MARKERS, _DASHES = "os^Dvph", ("-", "--", ":", "-.")
 _ORDERED = 0.62  # where the colours of ordered lines end: those after it are too pale for the ground
 
-# Letters stay letters, and the same figure gives the same bytes.
+# Letters stay letters, dollar signs of names too, and the same figure gives the same bytes.
 matplotlib.rcParams.update({
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "figure.titlesize": 9, "legend.fontsize": 8,
     "xtick.labelsize": LETTERS, "ytick.labelsize": LETTERS, "xtick.major.width": 0.6, "ytick.major.width": 0.6,
@@ -32,7 +32,7 @@ matplotlib.rcParams.update({
     "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False,
     "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": INK, "xtick.color": INK, "ytick.color": INK,
     "figure.facecolor": GROUND, "axes.facecolor": GROUND, "savefig.facecolor": GROUND,
-    "svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "neuron-atlas",
+    "text.parse_math": False, "svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "neuron-atlas",
 })  # fmt: skip
 
 

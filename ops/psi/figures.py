@@ -95,8 +95,8 @@ def clusters_figure(psi: Float64s) -> Figure:
             parts.append(pa.table({"rank": ranks, **columns, **repeated}))
     figure = lines(
         pa.concat_tables(parts, promote_options="default"), "rank", series=_SERIES, panel="layer", names=names,
-        y_scale="log", x_label="rank of the cluster", y_label=r"$\psi_{qkv}$ (no unit)",
-        title=r"$\psi_{qkv}$ of the clusters of the vocabulary, from each head's highest to its lowest",
+        y_scale="log", x_label="rank of the cluster", y_label="psi_qkv (no unit)",
+        title="psi_qkv of the clusters of the vocabulary, from each head's highest to its lowest",
     )  # fmt: skip
     set_scale(figure.axes[0], "x", "log")
     return figure
@@ -109,7 +109,7 @@ def types_figure(types: Integers) -> Figure:
         types: indices in `TYPES`, `[layers, heads, top]`.
     """
     layers, heads, top = types.shape
-    title = rf"Types of each head's {top} clusters of highest $\psi_{{qkv}}$"
+    title = f"Types of each head's {top} clusters of highest psi_qkv"
     figure, (axes,) = panels([], title, height=0.4 + 0.2 * layers)
     shades = ListedColormap(COLOURS[: len(TYPES)])
     heat_map(
@@ -129,7 +129,7 @@ def types_figure(types: Integers) -> Figure:
 def pairs_figure(pairs: list[tuple[Floats, Floats]]) -> Figure:
     """Draw each layer's psi_qkv of the word embedding alone against its mean over the corpus, for all heads."""
     of = f"tokens that occur {LEAST_OCCURRENCES} times or more"
-    title = rf"$\psi_{{qkv}}$ (no unit) of word embeddings and of real inputs, {of}"
+    title = f"psi_qkv (no unit) of word embeddings and of real inputs, {of}"
     figure, grid = panels([f"layer {layer}" for layer in range(1, len(pairs) + 1)], title)
     everything = np.concatenate([np.concatenate(pair) for pair in pairs])
     low, high = (np.quantile(everything, [0.0001, 0.9999]) * (0.8, 1.25)) if len(everything) else (0.1, 10.0)

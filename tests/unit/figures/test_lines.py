@@ -67,6 +67,14 @@ def test_of_many_ordered_lines_some_are_named() -> None:
     assert lines(table.slice(0, 0), "x", "y", colour="layer", **TEXTS).axes, "an empty table has an empty figure"
 
 
+@pytest.mark.parametrize("name", ["$$", "a$x^y^z$", r"$\\", "5 $ & 10 $"])
+def test_a_name_with_dollar_signs_is_no_formula(name: str) -> None:
+    table = TABLE.set_column(1, "of", [[name, name, "b", "b"]])
+    figure = lines(table, "layer", "own", colour="of", panel="of", **TEXTS | {"title": name})
+    figure.canvas.draw()
+    assert figure.axes[0].get_title() == name
+
+
 def test_quantiles_of_each_basis_are_drawn_next_to_each_other() -> None:
     rng = np.random.default_rng(0)
     values = pa.table({"at": np.repeat([1, 2, 3], 40), "basis": ["b", "a"] * 60, "v": rng.normal(size=120)})
