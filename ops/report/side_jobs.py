@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
-from ops.facts.rows import Row
+from ops.facts.rows import Row, grouped
 from ops.facts.text import short_percent
 from ops.facts.verdicts import said_of_explanations
 from ops.outputs.control_rows import said_peaked
@@ -41,13 +41,16 @@ def _psi(store: Store) -> str:
 
 def _mixing(store: Store) -> str:
     rows = read_rows(store, "mixing/ratios", pc.field("token_class") == "all")
-    alone, residual, norm = (
-        short_percent(fmean(row["mean"] for row in rows if row["stage"] == stage))
-        for stage in ("attn", "attn_res", "attn_res_ln")
-    )
+    shares = {
+        stage: short_percent(fmean(row["mean"] for row in of_stage))
+        for (stage,), of_stage in grouped(rows, ("stage",)).items()
+    }
+    # A model with LayerNorm before attention has no stage after it.
+    said = {"attn_res_ln": "after the residual and LayerNorm", "attn_res": "with the residual alone"}
+    parts = [f"{shares[stage]} {words}" for stage, words in said.items() if stage in shares]
     return (
-        f"Attention takes {norm} of a token's new vector from other tokens after the residual and LayerNorm (mean over "
-        f"layers); with the residual alone it is {residual}, and without either {alone}."
+        f"Of a token's new vector, attention takes from other tokens {', '.join(parts)}, and {shares['attn']} without "
+        "it (means over layers)."
     )
 
 

@@ -100,6 +100,14 @@ def test_a_side_job_s_finding_is_a_sentence_with_its_numbers(job: str, tmp_path:
     assert numbers(finding(write_tables(tmp_path, GIVEN[job]), GIVEN[job], job)) == NUMBERS[job]
 
 
+def test_a_model_with_layer_norm_first_mixes_without_a_stage_after_it(tmp_path: Path) -> None:
+    rows = [row for row in GIVEN["mixing"]["mixing/ratios"] if row["stage"] != "attn_res_ln"]
+    assert numbers(finding(write_tables(tmp_path, {"mixing/ratios": rows}), ["mixing/ratios"], "mixing")) == [
+        "20",
+        "80",
+    ]
+
+
 def test_the_finding_is_that_of_the_first_table_that_has_one(tmp_path: Path) -> None:
     unknown = [row | {"accuracy": None} for row in GIVEN["meaning"]["meaning/analogies"]]
     tables = {
