@@ -24,7 +24,8 @@ def check_access(name: str) -> None:
 def push(folder: str, files: list[str], name: str, private: bool) -> str:
     """Upload files of an export as the dataset ORG/NAME, which is created if it does not exist; return its address.
 
-    Files that the hub already has are not sent again.
+    Files that the hub already has are not sent again. Parts of tables from an earlier upload are deleted unless this
+    one has them too, because the queries of the card read all parts.
 
     Raises:
         InputError: the hub refuses the upload, or cannot be reached.
@@ -39,6 +40,7 @@ def push(folder: str, files: list[str], name: str, private: bool) -> str:
             repo_type="dataset",
             commit_message="Tables of a Neuron Atlas run",
             allow_patterns=[glob.escape(file) for file in files],
+            delete_patterns="*/part-*.parquet",
         )
     return str(made)
 

@@ -52,6 +52,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self._known():
             if self.path == "/api/whoami-v2":
                 self._send({"type": "user", "name": "me", "orgs": [], "auth": {}})
+            elif "/tree/" in self.path:
+                files = self.server.files.items()
+                self._send([{"type": "file", "path": path, "size": len(data), "oid": "o"} for path, data in files])
             else:
                 self._send({"error": f"not spoken here: {self.path}"}, 404)
 
@@ -102,3 +105,5 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.files[value["path"]] = self.server.objects[value["oid"]]
             elif line["key"] == "file":
                 self.server.files[value["path"]] = base64.b64decode(value["content"])
+            elif line["key"] == "deletedFile":
+                del self.server.files[value["path"]]

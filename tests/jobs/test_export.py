@@ -138,9 +138,12 @@ def test_a_pushed_folder_is_on_the_hub_byte_by_byte(hub: Hub, small_run: tuple[P
     assert (hub.repos[0]["organization"], hub.repos[0]["type"]) == ("org", "dataset")
     assert "private" in json.dumps(hub.repos[0])
     sent = hub.sent
+    hub.files |= {"topk/part-99999.parquet": b"of an earlier upload", "notes/mine.parquet": b"kept"}
     again = call(small_run[0], to, hub.address, tmp_path / "home", TOKEN)
     assert again.returncode == 0, again.stderr
     assert hub.sent == sent, "what the hub has is not sent again"
+    assert hub.files.pop("notes/mine.parquet") == b"kept"
+    assert {name: data for name, data in hub.files.items() if name != ".gitattributes"} == files(to)
 
 
 @pytest.mark.slow
