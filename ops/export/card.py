@@ -16,9 +16,9 @@ _SQL_WORDS = frozenset({"group", "inner", "table"})
 _ACTIVATIONS = "a sentence of a uniform sample, with all its activations: a list for each layer"
 _QUERIES = {
     "topk": "select rank, activation, text from 'topk/*.parquet' join 'sentences/*.parquet' using (sent_id)\n"
-    "where layer = 1 and unit = 0 and pole = 'top' order by rank limit 10;",
-    "patterns": "select kind, pattern, support, share, baseline_share, lift, g2, q_value from 'patterns/*.parquet'\n"
-    "where layer = 1 and unit = 0 and pole = 'top' and rank <= 5 order by kind, rank;",
+    "where layer = {first} and unit = 0 and rank <= 10 order by pole, rank;",
+    "patterns": "select layer, unit, pole, pattern, support, share, baseline_share, lift, g2, q_value\n"
+    "from 'patterns/*.parquet' where kind = 'word' and rank = 1 order by g2 desc, layer, unit, pole limit 10;",
     "scores": "select layer, unit, pole, auc, auc_excess from 'scores/*.parquet'\n"
     "order by auc_excess desc nulls last limit 10;",
 }
@@ -33,7 +33,7 @@ def query(table: str, first: int = 1, sparse: bool = False) -> str:
         kept = f"layer_{first}_units, layer_{first}_values" if sparse else f"layer_{first}[1:4]"
         return f"select sent_id, {kept} from 'activations/*.parquet' limit 10;"
     if table in _QUERIES:
-        return _QUERIES[table]
+        return _QUERIES[table].format(first=first)
     spec = TABLES[table]
     plain = [c.name for c in spec.columns if not str(c.type).startswith(("list", "struct"))]
     order = map(_quoted, spec.order)

@@ -89,6 +89,10 @@ def test_the_query_of_every_table_runs_in_the_folder(tmp_path: Path, monkeypatch
     assert [name for name in ("activations", *TABLES) if duckdb.sql(query(name).rstrip(";")).fetchall()] == []
 
 
+def test_a_query_asks_for_a_unit_that_the_run_has() -> None:
+    assert "layer = 3 and unit = 0" in query("topk", 3)
+
+
 def test_terms_are_those_given_or_those_known() -> None:
     sources = [
         {"source": "wikipedia", "dataset": "wikipedia"},
