@@ -120,5 +120,6 @@ def said_of_unit(rows: Sequence[Row]) -> list[str]:
     for row in sorted(sure, key=lambda row: (row["rank"], row["group"])):
         area = row["auc"] if row["matched_auc"] is None else row["matched_auc"]
         side = "higher" if area >= 0.5 else "lower"
-        phrases.append(f"{side} in {row['group']} (rank {row['rank']}, matched AUC {number(area, '.2f')})")
+        measure = "AUC" if row["matched_auc"] is None else "matched AUC"
+        phrases.append(f"{side} in {row['group']} (rank {row['rank']}, {measure} {number(area, '.2f')})")
     return phrases

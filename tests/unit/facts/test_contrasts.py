@@ -63,6 +63,7 @@ def unit(number: int, rank: int, q: float | None, matched: float | None, group: 
         (unit(1, 21, 0.0, 0.9), []),
         (unit(1, 1, 0.05, 0.9), []),
         (unit(1, 1, None, None), []),
+        (unit(1, 1, 0.0, None), ["higher in mood=glad (rank 1, AUC 0.75)"]),
     ],
 )
 def test_a_unit_separates_what_it_ranks_high_and_surely_in(row: Row, said: list[str]) -> None:
