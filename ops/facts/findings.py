@@ -155,7 +155,8 @@ def _has(row: Row, sentence: Row, options: Row) -> bool:
     kind, words, tags = row["kind"], sentence["words"] or (), sentence["tags"] or ()
     if kind == "value":
         labels = {"dataset": sentence["dataset"], **(sentence.get("meta") or {})}
-        return bool(labels.get(row["name"]) == row["text"])
+        # Properties that are keys are called meta:KEY if another property has the key's name.
+        return bool(labels.get(row["name"], labels.get(row["name"].removeprefix("meta:"))) == row["text"])
     if kind == "mark":
         if len(tags) != len(words):  # without tags, a mark is recognised by its characters
             return row["text"] in words

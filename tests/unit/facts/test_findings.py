@@ -129,18 +129,30 @@ def test_without_a_baseline_no_other_sentence_has_it() -> None:
 
 def test_winners_with_a_finding_of_any_kind() -> None:
     sentences = [
-        {"words": ["See", "Work", "?"], "tags": ["VB", "NN", "."], "tree": None, "dataset": "faq", "meta": {"by": "X"}},
+        {
+            "words": ["See", "Work", "?"],
+            "tags": ["VB", "NN", "."],
+            "tree": None,
+            "dataset": "faq",
+            "meta": {"by": "X", "tag": "NN"},
+        },
         {"words": ["?", "see"], "tags": ["NN", "VB"], "tree": "(ROOT (NP (NN ?)))", "dataset": "d", "meta": None},
         {"words": None, "tags": None, "tree": None, "dataset": "faq"},
     ]
     rows = findings(
         [pattern("word", "see", 9), pattern("tag", "VB NN", 9), pattern("subtree", "(ROOT (NP))", 9)],
-        [value("punctuation", "?", 9), value("dataset", "faq", 9), value("by", "X", 9), value("noun", "Work", 9)],
+        [
+            value("punctuation", "?", 9),
+            value("dataset", "faq", 9),
+            value("by", "X", 9),
+            value("meta:tag", "NN", 9),
+            value("noun", "Work", 9),
+        ],
         [topic(9)],
     )
     found = {row["text"]: sorted(winners_with(row, sentences, OPTIONS)) for row in rows}
     assert found == {
-        "see": [1], "VB NN": [0], "(ROOT (NP))": [1], "?": [0], "faq": [0, 2], "X": [0], "Work": [0],
+        "see": [1], "VB NN": [0], "(ROOT (NP))": [1], "?": [0], "faq": [0, 2], "X": [0], "NN": [0], "Work": [0],
         "exam/school/work": [0],
     }  # fmt: skip
 
