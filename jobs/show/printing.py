@@ -119,14 +119,14 @@ def _best(config: ShowConfig, run: Run) -> Facts:
     known = read_facts(run)
     best = [row for row in read_best(known) if config.pole in (None, row["pole"])]
     rows = with_words(known, best[: config.rows or (len(best) if config.all else LISTED)])
-    return rows, partial(lay_out_best, known, rows, len(best))
+    return rows, partial(lay_out_best, known, rows, len(best), config.pole)
 
 
 def what_next(out: str) -> str:
     """Return text that names the best explained neuron of a finished run, and the commands to inspect neurons."""
     known = read_facts(Run(out, create=False))
     best = with_words(known, read_best(known)[:1])
-    which = f"{best[0]['layer']}:{best[0]['unit']}" if best else "1:0"
+    which = f"{best[0]['layer']}:{best[0]['unit']}" if best else f"{known.units.layers[0]}:0"
     commands = {
         f"atlas show --out {shell_word(out)} --neuron {which}": "prints it" if best else "prints a neuron",
         f"atlas show --out {shell_word(out)}": "lists the best neurons",

@@ -196,6 +196,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
     pole_rows = {name: [row for row in rows if row.get("pole") == pole] for name, rows in tables.items()}
     (neuron,), options = tables["neurons"], run.options
     layer, unit, active = neuron["layer"], neuron["unit"], neuron.get("n_active")
+    n_winners = run.winners if active is None else min(run.winners, active)
     explanation = next(
         (with_family(row, tables["explanation_terms"], tables["families"]) for row in pole_rows["explanations"]), None
     )
@@ -217,7 +218,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         layer=layer,
         unit=unit,
         pole=pole,
-        n_winners=run.winners if active is None else min(run.winners, active),
+        n_winners=n_winners,
         called=run.names.one,
         dictionary=run.names.sources.get(layer),
         explanation=explanation,
@@ -225,7 +226,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         other_pole={"pole": others[0], "text": texts.get(others[0])} if others else None,
         neuron=neuron,
         is_silent=(layer, unit) in run.silent,
-        is_mined=not options.get("units") or f"{layer}:{unit}" in options["units"],
+        is_mined=run.is_mined(layer, unit),
         score=next(iter(pole_rows["scores"]), None),
         means=pole_rows["means"],
         dataset=max((p for p in profiles if p["property"] == "dataset"), key=lambda p: p["count"], default=None),
@@ -233,7 +234,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         hard_negatives=_with_tokens(pole_rows["examples"], sentences, pole_rows["negative_tokens"]) if has_rule else [],
         peaks=pole_rows["peaks"],
         findings=findings(patterns, profiles, terms, compared),
-        shared_words=shared_words(profiles, patterns, run.winners),
+        shared_words=shared_words(profiles, patterns, n_winners),
         outputs=outputs,
         avoids=avoidances(patterns, profiles),
         nearest=sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),

@@ -75,6 +75,10 @@ class RunFacts:
         """Return whether the run has this neuron."""
         return 0 <= unit < self.units.width(layer)
 
+    def is_mined(self, layer: int, unit: int) -> bool:
+        """Return whether the run mined this neuron; with `--units` it mined only those."""
+        return not self.options.get("units") or f"{layer}:{unit}" in self.options["units"]
+
     def check(self, flag: str, neuron: Pair) -> Pair:
         """Return the layer and unit of a neuron that an option names.
 

@@ -73,13 +73,14 @@ class Site:
         """Return the neurons that get pages: the named neurons and the `best` best ones.
 
         The best neurons are those of distinct findings, followed by the neurons of the highest excess scores
-        or, if the run has no scores, by the most skewed neurons.
+        or, if the run knows none, by the most skewed neurons that were mined.
         """
         facts = self.facts
         ranked = [(row["layer"], row["unit"]) for row in (*self.findings, *facts.scored()[:best])]
-        if not facts.scores.num_rows:
+        if not facts.scored():
             rows = heard(facts.read("neurons", None, ["layer", "unit", "skew"]), facts.silent).to_pylist()
-            ranked += [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
+            skewed = sorted(rows, key=lambda row: -abs(row["skew"] or 0.0))
+            ranked += [pair for pair in ((row["layer"], row["unit"]) for row in skewed) if facts.is_mined(*pair)][:best]
         return list(dict.fromkeys([*named, *list(dict.fromkeys(ranked))[:best]]))
 
     def overview(self, best: int, chosen: list[Pair]) -> str:

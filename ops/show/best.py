@@ -34,11 +34,15 @@ def with_words(run: RunFacts, rows: list[Row]) -> list[Row]:
     return [row if "text" in row else row | {"text": ", ".join(words[key_of(row)])} for row in rows]
 
 
-def lay_out_best(run: RunFacts, rows: list[Row], total: int, width: int) -> str:
-    """Return some rows of `read_best`, each with a `text`, of a total number, as text with one line for each."""
+def lay_out_best(run: RunFacts, rows: list[Row], total: int, pole: str | None, width: int) -> str:
+    """Return some rows of `read_best`, each with a `text`, of a total number, as text with one line for each.
+
+    They are those of a pole; None stands for both.
+    """
     one, many = run.names.one, run.names.many
     if not rows:
-        return f"No {one} stands out: none has a rule, and no held-out score exceeds its matched set's"
+        here = f" at the pole {pole}" if pole else ""
+        return f"No {one} stands out{here}: none has a rule, and no held-out score exceeds its matched set's"
     what, columns = f"{many} whose held-out score exceeds their matched set's", _SCORED
     if "members" in rows[0]:
         what, columns = "distinct rules", _RULES

@@ -84,8 +84,6 @@ def _head(facts: NeuronFacts, width: int) -> list[str]:
             about.append(filled(f"{{mean:.1f}} words a sentence (corpus {corpus})", mean))
     if about:
         sentences.append(f"Its winners: {'; '.join(about)}")
-    if not facts.is_mined:
-        sentences.append(f"Not mined: atlas mine was run with --units, which did not include this {facts.called}")
     if facts.is_silent:
         sentences.append(f"This unit is {SAID}")
     return [line for one in sentences for line in _wrapped(one, width)]
@@ -111,6 +109,8 @@ def _shared(words: Rows) -> str:
 
 
 def _findings(facts: NeuronFacts, rows: int, everything: bool, width: int) -> list[str]:
+    if not facts.is_mined:
+        return _wrapped(f"Not mined: atlas mine was run with --units, which did not include this {facts.called}", width)
     if not facts.findings:
         return ["Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)"]
     if not everything:

@@ -89,6 +89,25 @@ def test_a_page_goes_without_what_a_run_lacks(without: tuple[str, ...]) -> None:
     assert "unsure" not in text
 
 
+def test_a_neuron_that_was_not_mined_is_not_said_to_have_nothing() -> None:
+    tables, sentences = neuron_tables()
+    run = run_facts(options=OPTIONS | {"units": ("1:1",)}, winners=len(TEXTS))
+    facts = facts_by_pole(run, tables | {name: [] for name in ("patterns", "profiles", "explanation_terms")}, sentences)
+    text = render("neuron.html", {**SHARED, **neuron_context(facts, []), **AROUND})
+    assert text.count("Not mined: ") == 2
+    assert "Nothing stands out" not in text
+
+
+def test_words_are_counted_among_the_winners_that_a_feature_has() -> None:
+    tables, sentences = neuron_tables()
+    noun = {"property": "noun", "value": "word", "count": 3, "n": 3, "baseline_n": 40, "rank": 1}
+    tables["profiles"] = [tables["profiles"][0] | noun]
+    tables["neurons"][0]["n_active"] = 3
+    facts = facts_by_pole(run_facts(options=OPTIONS, winners=100), tables, sentences)
+    (top,) = [own for own in facts if own.pole == "top"]
+    assert [(row["word"], row["n"]) for row in top.shared_words] == [("word", top.n_winners)] == [("word", 3)]
+
+
 def test_the_tokens_that_it_promotes_are_folded_with_the_first_in_sight() -> None:
     text = page(*neuron_tables())
     folded = re.search(r'<details id="outputs"><summary>(.*?)</summary>(.*?)</details>', text, re.DOTALL)

@@ -69,7 +69,7 @@ def test_leaders_that_are_one_finding_are_listed_once_by_what_is_beyond_their_co
     listed = [(row["unit"], row["pole"], row["members"], [one["unit"] for one in row["also"]]) for row in found]
     assert listed == [(1, "bottom", 3, [5, 2]), (0, "top", 2, [6]), (7, "top", 1, [])]
     assert [row["margin_low"] for row in found] == pytest.approx([0.2, 0.02, 0.017])
-    lines = lay_out_best(facts, with_words(facts, found[:1]), len(found), 90).splitlines()
+    lines = lay_out_best(facts, with_words(facts, found[:1]), len(found), None, 90).splitlines()
     assert lines[0] == "6 of 7 neurons and poles have a rule, and 0 a tendency."
     assert lines[1].startswith("1 of 3 distinct rules, best first")
     assert next(line for line in lines if "1:1" in line).split()[:11] == [
@@ -115,10 +115,11 @@ def test_where_nothing_is_explained_scores_decide_and_words_are_said(tmp_path: P
     assert [row["unit"] for row in found] == [2, 0]
     rows = with_words(facts, found)
     assert [row["text"] for row in rows] == ["see, see more", ""]
-    line = next(x for x in lay_out_best(facts, rows, 2, 80).splitlines() if "1:2" in x)
+    line = next(x for x in lay_out_best(facts, rows, 2, None, 80).splitlines() if "1:2" in x)
     assert line.split() == ["1:2", "top", "0.700", "0.300", "see,", "see", "more"]
     assert read_best(run_facts()) == []
-    assert lay_out_best(facts, [], 0, 80).startswith("No neuron stands out")
+    for pole, here in ((None, ""), ("top", " at the pole top")):
+        assert lay_out_best(facts, [], 0, pole, 80).startswith(f"No neuron stands out{here}:")
 
 
 def test_the_better_pole_is_the_explained_one_then_by_f1_by_excess_and_by_score() -> None:

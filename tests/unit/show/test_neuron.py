@@ -101,7 +101,9 @@ def test_where_it_holds_comes_before_the_scores() -> None:
 def test_the_excess_is_said_and_why_a_unit_is_silent_or_has_no_score() -> None:
     assert "0.700), excess not known (fewer" in shown(score={**SCORE, "auc_excess": None}, width=200)[-3]
     assert shown(is_silent=True)[2].startswith("This unit is silent")
-    assert shown(score=None, is_mined=False)[2].startswith("Not mined: ")
+    unmined = shown(score=None, is_mined=False, findings=[])
+    assert any(text.startswith("Not mined: ") for text in unmined)
+    assert not any(text.startswith("Nothing sets them apart") for text in unmined)
     assert not any("silent" in text or "Not mined" in text for text in shown(is_mined=True))
 
 
