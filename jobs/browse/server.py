@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from threading import Lock
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import uvicorn
 from anyio import CapacityLimiter, to_thread
@@ -111,7 +112,7 @@ class Browser:
         missing = "There is no such page. The page of a neuron is neurons/LAYER-UNIT.html."
         try:
             return self.answer(request) or self.pages.message(404, "Not found", missing)
-        except (InputError, OSError, pa.ArrowException) as error:
+        except (InputError, OSError, pa.ArrowException, duckdb.Error) as error:
             return self.pages.message(503, "Cannot be read now", one_line(error))
 
     async def respond(self, request: Request) -> Response:

@@ -11,9 +11,11 @@ from ops.forms.forms import FORMS
 from ops.schema.verdicts import VERDICTS
 
 MOST_CHARACTERS = 200
+TEXT = "text"  # the kind of a search for winners by a part of their sentence
 # The filters by a number, each with the comparison that applies if none is written.
 NUMBERS = {"lift": ">=", "g2": ">=", "q": "<=", "score": ">="}
 AUDITED = tuple(name for name in verdicts.AUDITED if name not in VERDICTS)  # only audits give these verdicts
+CHOICES = {"pole": ("top", "bottom"), "verdict": (*VERDICTS, *AUDITED)}  # the filters by one of a few names
 # The script of a static site reads searches with the same expressions.
 FILTER = r'(?:^|\s)(lift|g2|q|score|layer|pole|verdict):\s*(>=|<=|>|<)?\s*([^\s"]+)'
 # A form's fields for filters, and the filter that each stands for.
@@ -91,6 +93,8 @@ def parse_query(written: str) -> Query:
     if kind and quoted is None and re.match(r"[<>]=?\s*\d", text):
         raise InputError(f"{one_line(rest, 40)}: compares no number; only {', '.join(NUMBERS)} are numbers")
     query = Query(text, kind, quoted is not None, **filters)
+    if kind == TEXT and any(name != "score" for name, *_ in query.numbers):
+        raise InputError("text: finds sentences, which have no lift, g2 or q; leave these filters out")
     if not text and any(name != "score" for name, *_ in query.numbers):
         raise InputError("a filter by lift, g2 or q needs a word, a tag or a value to search for")
     if not text and not query.verdict and not query.numbers:
@@ -129,7 +133,7 @@ def _filter(name: str, comparison: str, value: str, others: dict[str, Any]) -> d
         raise InputError(f"{name}:{comparison} compares no number; write {name}:VALUE")
     if name in others:
         raise InputError(f"{name}: is given twice; give it once")
-    known = {"pole": ("top", "bottom"), "verdict": (*VERDICTS, *AUDITED)}.get(name)
+    known = CHOICES.get(name)
     if known and value.lower() not in known:
         raise InputError(f"{name}:{one_line(value, 40)} is unknown; it is one of {', '.join(known)}")
     if known:

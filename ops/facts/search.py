@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from ops.errors import InputError, one_line
 from ops.facts.evidence import BRANCHES, COMPARED_ALIKE, KINDS, LISTED, NAME, OF_PLACES, Branch, listed_evidence
 from ops.facts.listing import Columns, Listing
-from ops.facts.query import AUDITED, PERSON, PLURAL, PRONOUN, Query, normalised
+from ops.facts.query import AUDITED, PERSON, PLURAL, PRONOUN, TEXT, Query, normalised
 from ops.facts.rows import Key, Row
 from ops.facts.run_facts import RunFacts
 from ops.facts.text import number
@@ -23,7 +23,6 @@ from ops.schema import schema
 
 MOST, MOST_SENTENCES = 100, 1_000
 MEMORY = "1GB"
-TEXT = "text"  # the kind of a search for winners by a part of their sentence
 SEARCHED = (
     "topk", "sentences", "patterns", "profiles", "peaks", "explanations", "explanation_terms", "explain/literals",
     "scores", "audit/neurons",

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from ops.facts.evidence import OF_PLACES
-from ops.facts.query import FILTER, KIND, NUMBERS, PERSON, PLURAL, QUOTED
+from ops.facts.query import CHOICES, FILTER, KIND, NUMBERS, PERSON, PLURAL, QUOTED
 from ops.facts.rows import Key, Row, key_of
 from ops.facts.text import in_brief
 from ops.penn_names import codes_by_name
@@ -33,8 +33,8 @@ def search_index(
     `layer`, `unit` and `pole` have an entry for each neuron and pole; `text` (the explanation without its numbers),
     `verdict`, `across` and `score` say what is known of it. `terms` has, by form, kind and term, four integers for each
     entry that has the term: the entry's index, G2 in tenths, 100 times the logarithm of the lift, and -100 times the
-    decimal logarithm of q, rounded down. `names`, `places`, `numbers` and the regular expressions `filter`, `quoted`,
-    `kind`, `plural` and `person` are those of `jobs.show --find`.
+    decimal logarithm of q, rounded down. `names`, `places`, `numbers`, `choices` and the regular expressions `filter`,
+    `quoted`, `kind`, `plural` and `person` are those of `jobs.show --find`.
 
     Args:
         neurons: all neurons with each of their poles, in the order in which they are listed without a phrase.
@@ -50,7 +50,7 @@ def search_index(
         "verdict": [row.get("verdict") for row in rows], "across": [row.get("across") for row in rows],
         "score": [None if score is None else round(score, 3) for score in scores],
         "terms": _terms(evidence.to_pylist(), at), "names": codes_by_name(), "places": OF_PLACES, "numbers": NUMBERS,
-        "filter": FILTER, "quoted": QUOTED, "kind": KIND, "person": PERSON, "plural": PLURAL,
+        "choices": CHOICES, "filter": FILTER, "quoted": QUOTED, "kind": KIND, "person": PERSON, "plural": PLURAL,
         "pages": [f"{layer}-{unit}" for layer, unit in pages],
     }  # fmt: skip
     packed = gzip.compress(json.dumps(index, separators=(",", ":")).encode(), mtime=0)

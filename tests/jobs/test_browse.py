@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
 from bench.harness import run
 from jobs.browse.job import JOB, BrowseConfig
@@ -128,6 +129,15 @@ def test_a_run_that_is_made_anew_is_served_as_it_is(out: Path, tmp_path: Path) -
     anew.finish("mine", {}, 0.0)
     anew.release()
     assert opened.is_stale()
+
+
+def test_a_search_of_a_table_that_is_gone_is_told_to_come_again(out: Path, tmp_path: Path) -> None:
+    shutil.copytree(out, tmp_path / "run")
+    opened = Browser(str(tmp_path / "run"), 5, 10)
+    shutil.rmtree(tmp_path / "run" / "patterns")
+    scope = {"type": "http", "path_params": {"path": "search"}, "query_string": b"q=the", "headers": []}
+    page = opened.guarded(Request(scope))
+    assert (page.status, "Cannot be read now" in str(page.body)) == (503, True)
 
 
 def test_a_run_that_changes_while_it_is_opened_is_opened_again(

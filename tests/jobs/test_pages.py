@@ -16,6 +16,8 @@ from jobs.report import job as report
 from jobs.report.job import ReportConfig
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
+from ops.errors import InputError
+from ops.facts.query import parse_query
 from tests.unit.report.browser import NEEDS
 from tests.unit.report.tab import Tab
 from tests.unit.report.valid_html import check_html
@@ -159,6 +161,13 @@ def test_what_is_typed_is_found_in_the_order_of_the_terminal_and_the_server(
         assert found == expected == served, written
         compared += len(found)
     assert compared > 20
+    for wrong in ("lift:>2", "tag:", "noun pole:sideways", "noun layer:>2", "pole:top pole:bottom noun", '"a" b'):
+        tab.tell(f"Object.assign(document.getElementById('find'), {{ value: {json.dumps(wrong)} }})")
+        tab.tell("document.getElementById('find').dispatchEvent(new Event('input'))")
+        tab.wait("!document.querySelector('#found table')")
+        assert " found for " not in tab.tell("document.getElementById('found').textContent"), wrong
+        with pytest.raises(InputError):
+            parse_query(wrong)
     tab.tell("document.getElementById('find').value = ''")
     tab.type("2:7")
     tab.press("Enter")

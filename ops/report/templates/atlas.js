@@ -68,14 +68,24 @@ function sortable(table) {
     const asked = { text: "", kind: "", numbers: [] }, quoted = new RegExp(index.quoted).exec(written);
     let rest = quoted ? written.slice(0, quoted.index) + " " + written.slice(quoted.index + quoted[0].length) : written;
     for (const [, name, sign, value] of rest.matchAll(new RegExp(index.filter, "g"))) {
-      if (!(name in index.numbers)) asked[name] = value.toLowerCase();
-      else if (isNaN(value)) return { wrong: name + ":" + (sign || "") + value + ": there is no number" };
+      const given = name + ":" + (sign || "") + value, known = index.choices[name], low = value.toLowerCase();
+      if (!(name in index.numbers)) {
+        if (sign) return { wrong: given + " compares no number; write " + name + ":VALUE" };
+        if (name in asked) return { wrong: name + ": is given twice; give it once" };
+        if (known && !known.includes(low)) return { wrong: given + " is unknown; it is one of " + known.join(", ") };
+        if (!known && !/^\d{1,4}$/.test(value)) return { wrong: given + " is not the number of a layer; layers count from 1" };
+        asked[name] = known ? low : String(+value);
+      } else if (!isFinite(value)) return { wrong: given + ": there is no number; write it as " + name + ":" + index.numbers[name] + "0.5" };
       else asked.numbers.push(name === "q" ? [name, byQ(sign || "<="), ofQ(+value)] : [name, compare[sign || index.numbers[name]], +value]);
     }
     rest = rest.replace(new RegExp(index.filter, "g"), " ").trim().replace(/\s+/g, " ");
     const prefix = new RegExp(index.kind).exec(rest);
     if (prefix) { asked.kind = named(prefix[1]).replace(/ /g, "_"); rest = prefix[2]; }
+    if (quoted && rest) return { wrong: rest + " next to a quoted text; search for one of them" };
     asked.text = quoted ? quoted[1].trim().replace(/\s+/g, " ") : rest;
+    if (!asked.text && (prefix || quoted)) return { wrong: "Write a word or a value after " + (prefix ? prefix[0] : "the filters") };
+    if (!asked.text && asked.numbers.some(([name]) => name !== "score")) return { wrong: "A filter by lift, g2 or q needs a word, a tag or a value to search for" };
+    if (!asked.text && !asked.verdict && !asked.numbers.length) return { wrong: "Nothing to search for; write a word, a tag, a value or verdict:rule" };
     if (asked.kind && !quoted && /^[<>]=?\s*\d/.test(rest)) return { wrong: prefix[0] + ": compares no number; only " + Object.keys(index.numbers).join(", ") + " are numbers" };
     const kinds = Object.values(index.terms).flatMap(kinds => Object.keys(kinds).map(kind => named(kind).replace(/ /g, "_")));
     if (asked.kind === "text") return { wrong: "Pages on disk do not search sentences; atlas browse and atlas show do" };
@@ -276,7 +286,9 @@ function sortable(table) {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key];
     if (move) {
       e.preventDefault();
-      const from = chosen || [0, 0], layer = Math.min(Math.max(from[0] + move[0], 0), data.widths.length - 1);
+      // Rows of layers without units are passed over.
+      const layers = [...data.widths.keys()].filter(layer => data.widths[layer]), from = chosen || [layers[0], 0];
+      const layer = layers[Math.min(Math.max(layers.indexOf(from[0]) + move[0], 0), layers.length - 1)];
       choose([layer, Math.min(Math.max(from[1] + move[1], 0), data.widths[layer] - 1)]);
     } else if (e.key === "Enter" && chosen) open();
   });

@@ -329,6 +329,7 @@ def test_no_file_is_opened_and_nothing_is_changed(tmp_path: Path) -> None:
         ("lift:>2", "needs a word"),
         ("tag:", "nothing follows"),
         ('"a" b', "next to a quoted text"),
+        ("text: end lift:>2", "sentences, which have no lift"),
         ("colour: red", "is no kind or property"),
         ("peak: x", "no results of atlas tokens"),
         ("x" * 201, "longer than 200"),
