@@ -259,11 +259,13 @@ def _design_effect(given: Training, card: Fitted, counts: Counts, literal: int) 
     of_documents, squares = np.zeros(given.document.max() + 1), 0.0
     for group in range(len(card.has)):
         share = (counts.hits[literal, group] + counts.rest[literal, group]) / (card.hits[group] + card.rest[group])
-        for bit in range(64 * given.winners.size):
-            if (card.winners[group, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1):
-                has = (given.of_winners[literal, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1)
-                of_documents[given.document[bit]] += float(has) - share
-                squares += (float(has) - share) ** 2
+        # Most groups have few winners: words without any are passed over.
+        for word in np.flatnonzero(card.winners[group]):
+            for bit in range(64):
+                if (card.winners[group, word] >> np.uint64(bit)) & np.uint64(1):
+                    has = (given.of_winners[literal, word] >> np.uint64(bit)) & np.uint64(1)
+                    of_documents[given.document[64 * word + bit]] += float(has) - share
+                    squares += (float(has) - share) ** 2
     return max(1.0, (of_documents**2).sum() / squares) if squares > 0 else 1.0
 
 
