@@ -19,6 +19,10 @@ class InputError(ValueError):
         return " ".join(map(str, self.args))
 
 
+class StorageError(InputError):
+    """Raised if a storage or hub cannot be read, perhaps only for now; a job keeps the work that it has begun."""
+
+
 def some_of(names: Sequence[str], most: int) -> str:
     """Return the first names for a message, at most `most`, and how many more there are; "none" if there are none.
 

@@ -18,7 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from jobs.engine.item import Item, Worker, works_in_two_parts
 from jobs.engine.under_way import item_told_by
-from ops.errors import InputError, disk_full, one_line
+from ops.errors import InputError, StorageError, disk_full, one_line
 
 ATTEMPTS = 5
 PATIENCE_S = 30.0  # seconds to wait for the count of attempts, without which the work continues
@@ -145,7 +145,7 @@ class ItemWorker:
                 self.attempts.end.remote(counted)
                 return row
             except InputError as error:
-                return {"input_error": str(error)}
+                return {"storage_error" if isinstance(error, StorageError) else "input_error": str(error)}
 
     def _done(self, name: str, item: Item, prepared: Any, held: ExitStack | None) -> Item:
         """Do an item's work; between its two parts, exchange the lock in `held` for the lock of the last part."""

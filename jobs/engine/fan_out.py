@@ -11,13 +11,15 @@ from jobs.engine.connect import available_bytes, connect, on_cluster, one_thread
 from jobs.engine.item import Item, Worker, works_in_two_parts
 from jobs.engine.machines import cores_for, kinds_to_come, machines_up
 from jobs.engine.under_way import item_here
-from ops.errors import DiskFullError, InputError
+from ops.errors import DiskFullError, InputError, StorageError
 
 if TYPE_CHECKING:
     from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
 # Errors that the user has to fix arrive as rows, since Ray keeps only the text of an error.
-USER_ERRORS: dict[str, type[Exception]] = {"input_error": InputError, "disk_full": DiskFullError}
+USER_ERRORS: dict[str, type[Exception]] = {
+    "storage_error": StorageError, "input_error": InputError, "disk_full": DiskFullError
+}  # fmt: skip
 ITEMS_AHEAD = 2  # items that an actor has at a time; with fewer than two, a pool does not grow
 
 

@@ -22,7 +22,7 @@ from ops.corpus.accounts import account, account_lines, check_found
 from ops.corpus.meta import check_keys
 from ops.corpus.numbering import number
 from ops.corpus.sentences import make_splitter
-from ops.errors import InputError, counted
+from ops.errors import InputError, StorageError, counted
 from ops.estimate.source_sample import check_samples, sample_source, sampled_sentences
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
@@ -114,7 +114,8 @@ def ingest_steps(
         highest_id, facts: the highest token id of the tokenizer, and the model that it belongs to.
 
     Raises:
-        InputError: a source is broken or empty; everything that was read so far is removed.
+        InputError: a source is broken or empty; everything that was read so far is removed, unless it is a
+            `StorageError`.
     """
     store, given = stage.store, {"store": stage.store, "fingerprint": stage.fingerprint}
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
@@ -123,9 +124,10 @@ def ingest_steps(
         piece_counts = open_pieces(store, [source for source, _ in plan])
         check_found(config.corpus, piece_counts)
         check_keys(piece_counts.all_keys(), f"--corpus {' '.join(config.corpus)}")
-    except InputError:
+    except InputError as error:
         # The user will change a source or an option, so the pieces read so far are of no use.
-        stage.run.forget("ingest")
+        if not isinstance(error, StorageError):
+            stage.run.forget("ingest")
         raise
     copies = first_copies_step(piece_counts, config.seed if config.limit else None, store)
     yield [copies]

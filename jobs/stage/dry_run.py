@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.options.configs import StageConfig
 from jobs.run_folder.run import Run
 from ops.clock import duration
-from ops.errors import InputError
+from ops.errors import InputError, StorageError
 from ops.storage.read_only import ReadOnlyStore
 
 if TYPE_CHECKING:
@@ -110,9 +110,10 @@ def open_run(config: StageConfig) -> Iterator[Run]:
         run = Run(config.out)
         try:
             yield run
-        except InputError:
+        except InputError as error:
             # The corrected command must not be compared with the refused options.
-            run.forget_begun()
+            if not isinstance(error, StorageError):
+                run.forget_begun()
             raise
         finally:
             run.release()

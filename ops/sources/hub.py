@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import pyarrow as pa
 from pyarrow import types
 
-from ops.errors import InputError, one_line
+from ops.errors import InputError, StorageError, one_line
 from ops.sources.arrow_rows import (
     check_schema,
     is_string,
@@ -145,7 +145,7 @@ def open_splits(spec: HubSpec, commit: str) -> dict[str, IterableDataset]:
         with _opened_by_patiently():
             splits = _patiently(lambda: datasets.load_dataset(spec.hub, revision=commit, streaming=True, **options))
     except Exception as error:
-        raise InputError(f"--corpus {spec.shown}: cannot be loaded ({one_line(error)}); {_HELP}") from error
+        raise StorageError(f"--corpus {spec.shown}: cannot be loaded ({one_line(error)}); {_HELP}") from error
     if spec.split and spec.split not in splits:
         names = ", ".join(map(str, splits))
         raise InputError(f"--corpus {spec.shown}: has no split {spec.split!r}; it has {names}")

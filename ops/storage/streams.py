@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
-from ops.errors import InputError, one_line
+from ops.errors import InputError, StorageError, one_line
 from ops.storage.option_text import refuse_secrets
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 
@@ -103,7 +103,10 @@ def _with_options(uri: str) -> str:
 
 @contextmanager
 def _located(path: str) -> Iterator[tuple[fs.FileSystem, str]]:
-    """Locate a path, and turn the storage's errors in the context into an `InputError` that names the path."""
+    """Locate a path, and turn the storage's errors in the context into a `StorageError` that names the path.
+
+    A file that does not exist is an `InputError` of no such kind.
+    """
     import pyarrow as pa
 
     located = locate(path)
@@ -113,7 +116,9 @@ def _located(path: str) -> Iterator[tuple[fs.FileSystem, str]]:
         raise InputError(f"{path}: no such file; check --corpus") from error
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = one_line(error)
-        raise InputError(f"{path}: cannot be opened ({reason}); check that it is a readable file") from error
+        raise StorageError(
+            f"{path}: cannot be opened ({reason}); check that it is a readable file, or give the same command again"
+        ) from error
 
 
 def open_stream(path: str) -> pa.NativeFile:

@@ -21,7 +21,7 @@ from jobs.engine.item import EngineError
 from jobs.engine.stream import share_out
 from jobs.engine.under_way import EVERY_S, counting, sentences_under_way
 from jobs.run_folder.run_json import check_out
-from ops.errors import InputError
+from ops.errors import InputError, StorageError
 
 pytestmark = pytest.mark.usefixtures("actors")
 
@@ -32,12 +32,12 @@ ACTORS = replace(PAIR, actors=True)
 class Square:
     """Squares a number; refuses one."""
 
-    def __init__(self, refused: int = -1) -> None:
-        self.refused = refused
+    def __init__(self, refused: int = -1, kind: type[InputError] = InputError) -> None:
+        self.refused, self.kind = refused, kind
 
     def __call__(self, item: dict[str, Any], prepared: Any) -> dict[str, Any]:
         if item["n"] == self.refused:
-            raise InputError(f"item {item['n']} is wrong; leave it out")
+            raise self.kind(f"item {item['n']} is wrong; leave it out")
         return {"n": item["n"], "square": item["n"] ** 2, "prepared": prepared, "pid": os.getpid()}
 
 
@@ -137,9 +137,11 @@ def test_tasks_are_done_in_processes_that_stay_and_by_workers_that_do_not(shared
         call(7)
 
 
-def test_wrong_input_reaches_the_driver_as_such(shared_ray: None) -> None:
-    with pytest.raises(InputError, match="item 2 is wrong"):
-        list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2}, PAIR, name="test"))
+@pytest.mark.parametrize("kind", [InputError, StorageError])
+def test_wrong_input_reaches_the_driver_as_such(shared_ray: None, kind: type[InputError]) -> None:
+    with pytest.raises(InputError, match="item 2 is wrong") as found:
+        list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2, "kind": kind}, PAIR, name="test"))
+    assert found.type is kind
 
 
 class Mortal:

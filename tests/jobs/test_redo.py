@@ -9,6 +9,7 @@ import pytest
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.stage.main import main
+from ops.storage.streams import locate
 
 
 def call(out: Path, source: Path, *options: str) -> int:
@@ -44,6 +45,29 @@ def test_a_refused_command_is_corrected_without_redo(tmp_path: Path) -> None:
     assert call(out, source, "--shard-size", "7") == 2
     assert not (out / "run.json").exists()
     assert call(out, source, "--shard-size", "9", "--on-error", "reject") == 0
+
+
+def test_what_was_read_is_kept_if_the_storage_of_a_source_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Failing:
+        def open_input_stream(self, *_: object, **__: object) -> None:
+            raise OSError("AWS Error NETWORK_CONNECTION: Timeout was reached")
+
+    out = tmp_path / "run"
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text(f"This is the row of {name}\n")
+
+    def failing(path: str) -> tuple[object, str]:
+        return (Failing(), path) if path.endswith("c.txt") and any(out.rglob("piece-00001.*")) else locate(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ops.storage.streams.locate", failing)
+        assert call(out, tmp_path / "*.txt") == 2
+    assert "c.txt: cannot be opened (AWS Error NETWORK_CONNECTION" in capsys.readouterr().err
+    assert len(list(out.rglob("piece-*.sentences.parquet"))) == 2
+    assert call(out, tmp_path / "*.txt") == 0
+    assert "2 of 3 pieces" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.csv"])
