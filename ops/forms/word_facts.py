@@ -39,7 +39,7 @@ _REGEXES = {
     "letter first": r"^\pL",
     "@name": r"^@[\pL\pN_]",
     "#tag": r"^#[\pL\pN_]*\pL",
-    "URL": r"(?i)^(?:https?://|www\.)\S|^[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info|[a-z]{2}/)(?:$|\S*/|[^.]+$)",
+    "URL": r"(?i)^(?:https?://|www\.)\S|^[\w-]+(?:\.[\w-]+)*\.(?:(?:com|org|net|edu|gov|info)\b|[a-z]{2}/)(?:$|\S*/|[^.]+$)",
     "capitals": r"^(?:[\pN.&'\u2019_/-]*\p{Lu}){2,}[\pN.&'\u2019_/-]*$".replace(r"\u2019", "\u2019"),
     "digits": r"\pN",
     "emoji": "[\U0001f000-\U0001faff\u2600-\u27bf\u231a\u231b\u23e9-\u23fa\u2b50\u2b55\ufe0f\u20e3]",
