@@ -42,7 +42,7 @@ def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, n
     counts = []
     neuron, way = neuron_and_pole(number)
     ways = {REAL: neuron < len(neurons)} | {name: (neuron >= len(neurons)) & (way == i) for i, name in enumerate(DRAWN)}
-    for drawn, sets in ((name, number[mask]) for name, mask in ways.items() if mask.any()):
+    for drawn, sets in ((name, number[mask]) for name, mask in ways.items() if mask.any() or name == REAL):
         of_way = np.isin(owner, sets)
         counts.append((WHOLE, WHOLE, drawn, len(sets), len(np.unique(owner[of_way & described]))))
         for index, name in enumerate(each.tolist()):

@@ -80,3 +80,6 @@ def test_sets_without_a_row_count_too() -> None:
         ("documents", 2, 0),
     }
     assert chance_rows([table]).num_rows == 2
+    silent = chance_rows([count_findings(none, NEURONS, NUMBER[6:])])
+    assert [(r["n"], r["found"], r["expected"], r["n_sets"]) for r in silent.to_pylist()] == [(0, 0, 0, 2)] * 2
+    assert summary(silent).startswith("0 of 0 neurons and poles show something")
