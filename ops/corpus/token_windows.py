@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ops.model.tokenizer import Tokenizer
 
 LEAST = 8  # tokens that a user may ask for
-LEAST_OF_LAST = 3
+LEAST_OF_WINDOW = 3
 OPTION = re.compile(r"tokens:(\d+)")
 # Tokens after a cut that are compared, and further ones that are read because the text in hand may end within a word.
 _COMPARED, _BEYOND = 16, 16
@@ -35,8 +35,8 @@ class TokenWindows:
 
     A window ends at the last place where both sides, tokenized alone, have the tokens of the undivided text: never
     inside a character, and most often not inside a word. Without such a place it ends where at least its own tokens
-    are those of the text, or else within the `size` tokens. The last window may be shorter, but has 3 tokens if the
-    text has.
+    are those of the text, or else within the `size` tokens. The last window may be shorter. Every
+    window has at least 3 tokens where possible.
 
     Args:
         tokenizer: the model's tokenizer.
@@ -89,7 +89,8 @@ class TokenWindows:
         """
         ids, spans = ahead
         second, tries = None, 0
-        for count in range(min(self.size, len(ids) - LEAST_OF_LAST), 0, -1):
+        most = min(self.size, len(ids) - LEAST_OF_WINDOW)
+        for count in range(most, LEAST_OF_WINDOW - 1, -1):
             end = start + spans[count - 1][1]
             if end == start or end > start + spans[count][0]:
                 continue  # the two tokens share a character
@@ -103,13 +104,13 @@ class TokenWindows:
             if tries == _TRIES:
                 break
         if second is None:
-            end = start + self._within(text, start, spans)
+            end = start + self._within(text, start, spans[:most])
             second = end, self._ahead(text, end)
         return second
 
     def _within(self, text: str, start: int, spans: list[tuple[int, int]]) -> int:
         """Return the number of characters of a window within the size whose tokens are not those of the text."""
-        for _, length in reversed(spans[: self.size]):
+        for _, length in reversed(spans):
             if length > 0 and len(self.tokenizer.spans(text[start : start + length])[0]) <= self.size:
                 return length
         return 1

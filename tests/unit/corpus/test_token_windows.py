@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha1
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tokenizers.models import BPE
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
 from ops.corpus.sentences import make_splitter
-from ops.corpus.token_windows import LEAST_OF_LAST, TokenWindows, window_size
+from ops.corpus.token_windows import LEAST_OF_WINDOW, TokenWindows, window_size
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.names import Location
@@ -67,7 +68,7 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 def last_exact_cut(tokenizer: Tokenizer, text: str, size: int) -> int | None:
     """The last place for a cut, from all tokens of both sides; None if there is no exact one."""
     ids, spans = tokenizer.spans(text)
-    for count in range(min(size, len(ids) - LEAST_OF_LAST), 0, -1):
+    for count in range(min(size, len(ids) - LEAST_OF_WINDOW), LEAST_OF_WINDOW - 1, -1):
         end = spans[count - 1][1]
         sides = tokenizer.spans(text[:end])[0], tokenizer.spans(text[end:])[0]
         if end <= spans[count][0] and sides == (ids[:count], ids[count:]):
@@ -112,6 +113,13 @@ def test_windows_of_a_plain_vocabulary_have_the_tokens_of_the_text_and_the_last_
     for words in range(9, 13):
         short = TokenWindows(Tokenizer(read_facts("sample")), SIZE).split("river " * words)
         assert [window.count("river") for window in short] == {9: [6, 3], 10: [7, 3]}.get(words, [8, words - 8])
+
+
+def test_no_window_is_too_short_to_be_kept() -> None:
+    text = "".join(f"commit {sha1(b'%d' % i).hexdigest()}\n" for i in range(60))
+    own = Tokenizer(read_facts("sample"))
+    for size in (8, 16):
+        assert min(len(own.spans(window)[0]) for window in check(own, text, size)) >= LEAST_OF_WINDOW
 
 
 def test_characters_of_several_tokens_are_not_cut(tmp_path: Path) -> None:
