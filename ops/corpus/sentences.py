@@ -15,7 +15,7 @@ from ops.corpus.meta import META_MAP
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.corpus.token_windows import TokenWindows, window_size
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.sources.rows import Broken, Row
+from ops.sources.rows import Broken, Row, printable
 
 MIN_TOKENS = 3
 REJECT_CHARACTERS = 200
@@ -120,7 +120,7 @@ class SentenceFilter:
 
     def _sentences(self, row: Row | Broken) -> Iterator[_Sentence]:
         if isinstance(row, Broken):
-            yield _Sentence(row.text, row.doc_id, {}, row.reason)
+            yield _Sentence(row.text, printable(row.doc_id), {}, row.reason)
             return
         if len(row.text) > MOST_CHARACTERS:
             yield _Sentence(row.text[:REJECT_CHARACTERS], row.doc_id, {}, "too_long")

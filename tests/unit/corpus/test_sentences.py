@@ -89,6 +89,12 @@ def test_reasons_places_and_counts() -> None:
     assert (found.documents == hashes(["a", "b", "a", "c"])).all()
 
 
+def test_the_document_of_a_broken_row_may_be_invalid() -> None:
+    found = filtered([Broken("(image)", "a\ud800", "not_text")])
+    assert column(found.rejects, "text", "doc_id", "reason") == [("(image)", "a\ufffd", "not_text")]
+    assert (found.documents == hashes(["a\ufffd"])).all()
+
+
 def test_equal_texts_have_equal_hashes_over_128_bits() -> None:
     found = filtered([Row("a b c|a  b c|a b d", "d", {})])
     pairs = found.hashes.tolist()
