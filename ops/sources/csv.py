@@ -115,8 +115,11 @@ class _Csv(TextFormat):
 
     def check_file(self, path: str, text_column: str, options: Part) -> None:
         """Refuse a file as every text format does, or because the delimiter that the user named gives one column."""
-        mark = options.get("delimiter")
-        if mark and len(header := next(csv.reader(_lines(path), delimiter=mark), [])) == 1:
+        header: list[str] = []
+        if mark := options.get("delimiter"):
+            with suppress(csv.Error, BrokenStream):  # the check of every text format reports these
+                header = next(csv.reader(_lines(path), delimiter=mark), [])
+        if len(header) == 1:
             raise InputError(
                 f"{path}: --delimiter {mark!r} gives one column, {printable(header[0][:EXCERPT])!r}; "
                 "name the character between the columns, or leave it out"

@@ -25,16 +25,17 @@ class BrokenStream(Exception):
 
 
 def read_head(path: str, size: int) -> bytes:
-    """Return the first bytes of a file, decompressed; fewer if the file is shorter, and none if it is damaged there.
+    """Return the first bytes of a file, decompressed; fewer if the file is shorter or is damaged there.
 
     Raises:
         InputError: the file cannot be opened.
     """
-    with open_stream(path) as raw:
-        try:
-            return _decompressed(raw, compression(path)).read(size)
-        except _DAMAGE:
-            return b""
+    head = b""
+    with open_stream(path) as raw, suppress(*_DAMAGE):
+        stream = cast(io.BufferedReader, _decompressed(raw, compression(path)))
+        while block := stream.read1(size - len(head)):
+            head += block
+    return head
 
 
 def expansion(path: str) -> float:

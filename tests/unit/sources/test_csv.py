@@ -1,3 +1,4 @@
+import gzip
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,27 @@ def test_a_refusal_names_the_delimiter(tmp_path: Path) -> None:
             check_source(source)
     (piece,) = pieces(parse_source(write(tmp_path / "a.csv", "text^a\nb^c\n"), Reading(delimiter="^")))
     assert list(read_piece(piece)) == [Row("b", "a.csv:0", {"a": "c"})]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.csv", b"text;m\ra;b\r"), ("a.csv.gz", gzip.compress(b"text;m\n")[:14])]
+)
+def test_a_header_that_cannot_be_read_is_refused_with_a_delimiter_too(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    source = parse_source(write(tmp_path / name, content), Reading(delimiter=";"))
+    with pytest.raises(InputError, match=rf"{name}: the header line cannot be read"):
+        check_source(source)
+
+
+def test_the_delimiter_of_a_file_that_breaks_off_is_found(tmp_path: Path) -> None:
+    lines = ["id;text\n", *(f"{i};Row {i}\n" for i in range(900))]
+    content = gzip.compress("".join(lines).encode())
+    source = parse_source(write(tmp_path / "a.csv.gz", content[: len(content) // 2]))
+    check_source(source)
+    *rows, last = read_piece(pieces(source)[0], on_error="reject")
+    assert isinstance(last, Broken)
+    assert [row.text for row in rows] == [f"Row {i}" for i in range(len(rows))] != []
 
 
 def test_an_unusable_header(tmp_path: Path) -> None:
