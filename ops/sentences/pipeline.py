@@ -1,6 +1,7 @@
 """Annotation with a spaCy pipeline: the pipeline that is included in the project, or any installed one."""
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,8 @@ SENTENCES_PER_BATCH = 256  # sentences
 TOGETHER_LETTERS = 1 << 17  # maximum number of characters of sentences whose scores are in memory at once
 # A longer sentence is annotated in pieces, so that memory is bounded.
 MOST_WORDS, MOST_LETTERS = 1_000, 10_000
+# A longer word is cut, because the tokenizer's time is quadratic in the length of repeated punctuation.
+_LONG_WORD = re.compile(r"\S{1000}(?=\S)")
 _EXTENSION = "parse_string"
 _OPENING = "(ROOT "
 _ROOTS = ("ROOT", "TOP", "")
@@ -135,10 +138,12 @@ def _batches(order: list[int], texts: list[str]) -> Iterator[list[int]]:
 def in_pieces(text: str) -> list[str]:
     """Return a text in pieces of at most `MOST_WORDS` words and `MOST_LETTERS` characters, cut at spaces if possible.
 
+    A word of more than 1,000 characters is cut too.
+
     >>> in_pieces("One sentence.")
     ['One sentence.']
     """
-    if len(text) <= MOST_LETTERS and text.count(" ") < MOST_WORDS:
+    if len(text) <= MOST_LETTERS and text.count(" ") < MOST_WORDS and not _LONG_WORD.search(text):
         return [text]
     pieces: list[str] = []
     start = 0
@@ -154,6 +159,8 @@ def in_pieces(text: str) -> list[str]:
             end = space
         elif end < len(text) and (last := text.rfind(" ", start, end + 1)) > start:
             end = last
+        if long := _LONG_WORD.search(text, start, end):
+            end = long.end()
         pieces.append(text[start:end])
         start = end + (text[end : end + 1] == " ")
     return pieces

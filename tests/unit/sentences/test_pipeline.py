@@ -143,13 +143,17 @@ def test_a_long_text_is_cut_at_spaces_and_nothing_is_lost() -> None:
         "x" * (2 * MOST_LETTERS + 5),
         "a " * 7_000 + "x" * 30_000 + " b",
         ("y" * 7_000 + " ") * 3,
+        "So " + "." * 5_000 + " so",
+        ("z" * 1_000 + " ") * 30,
     ):
         pieces = in_pieces(text)
         assert all(len(p) <= MOST_LETTERS and len(p.split()) <= MOST_WORDS for p in pieces)
+        assert all(len(word) <= 1_000 for p in pieces for word in p.split())
         assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
-        if max(map(len, text.split())) <= MOST_LETTERS:
+        if max(map(len, text.split())) <= 1_000:
             assert [word for p in pieces for word in p.split()] == text.split()
-        assert len(pieces) <= 2 + len(text) // (MOST_LETTERS // 2) + len(text.split()) // MOST_WORDS
+        cuts = sum((len(word) - 1) // 1_000 for word in text.split())
+        assert len(pieces) <= 2 + len(text) // (MOST_LETTERS // 2) + len(text.split()) // MOST_WORDS + cuts
 
 
 def test_a_long_sentence_is_annotated_in_pieces_side_by_side() -> None:
