@@ -44,7 +44,8 @@ def annotate(config: AnnotateConfig, run: Run) -> None:
     if stage is None:
         return
     sentences, scored = run.shards().sentences, Scored.of(run)
-    baseline = sentences if config.scope == "all" else min(config.baseline_size or sentences, sentences)
+    size = sentences if config.scope == "all" or config.baseline_size is None else config.baseline_size
+    baseline = min(size, sentences)
     draws = [(scored.k, scored.sets), (scored.sampled, 1), (baseline, 1)]
     within = scored.counts.get("datasets", {}).values(), scored.counts.get("k_per_dataset", 0), scored.sets
     expected = expected_selected(sentences, draws, *within)  # if winners of different neurons overlap only by chance

@@ -130,6 +130,12 @@ def test_of_a_new_run_every_stage_is_described_and_nothing_is_made(
         assert f" {STAGES[stage].tables[0]}/" in said
 
 
+def test_a_baseline_of_none_is_planned_as_that(look: Callable[..., str]) -> None:
+    said = look("run", k=2, activation_sample=0, baseline_size=0)
+    (planned,) = re.findall(r"annotate\n  do      4 of 4 shards, (\d+) of", said)
+    assert int(planned) < 100
+
+
 def test_of_a_limited_run_the_later_stages_are_told_by_the_limit_and_room_is_required(
     look: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
