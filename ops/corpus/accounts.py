@@ -103,7 +103,7 @@ def account_lines(accounts: list[dict[str, Any]]) -> Iterator[str]:
             f" {a['truncated']:,} cut at the model's limit{lost}"
         )
         if parts := a.get("reject_reasons", {}).get("not_text"):
-            yield f"ingest: {name}: {counted(parts, 'part')} of messages left out, which are not text, such as images"
+            yield f"ingest: {name}: {counted(parts, 'value')} left out that are not text, such as images in messages"
         if unread > MOST_UNREAD * tokens:
             yield (
                 f"ingest: warning: {unread / tokens:.0%} of {name} is beyond the model's limit and not read; "

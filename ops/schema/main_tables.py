@@ -26,7 +26,7 @@ table rejects: something ingest dropped
     doc_id string: document that contained it
     text string: first 200 characters of the text; undecodable bytes are replaced
     reason string: empty, invalid_text, too_short, too_long (over 4 million characters), unknown_tokens, no_role (of a \
-        message), not_text (a part of one) or broken
+        message), not_text (or a part of one) or broken
 
 table unscored by sent_id: a sentence that could not be scored
     sent_id int64: sentence

@@ -65,11 +65,13 @@ def check_schema(path: str, schema: pa.Schema, text_column: str) -> None:
     """
     try:
         names = schema.names
-        text_column = text_or_chat(names, text_column)
+        named, text_column = text_column, text_or_chat(names, text_column)
         require_columns(path, [printable(column) for column in names], text_column)
         kind = schema.field(text_column).type
         is_text = is_string(kind) or is_bytes(kind) or is_chat(kind)
     except UnicodeDecodeError as error:
+        if is_text and not is_chat(kind):
+            require_columns(path, names, named)  # only conversations may be in another column
         raise InputError(f"{path}: a column's name is not UTF-8 ({one_line(error)}); write the file again") from error
     if not is_text:
         raise InputError(

@@ -98,7 +98,9 @@ class _Records:
         """
         if not isinstance(record, dict):
             return [self.file.broken(place, f"a JSON {type(record).__name__}, expected an object", doc_id, text)]
-        text_column = text_or_chat(record, self.file.text_column)
+        text_column = self.file.text_column
+        columns = {key for key, value in record.items() if key == text_column or isinstance(value, list | None)}
+        text_column = text_or_chat(columns, text_column)
         if self.columns is not None:
             self.objects += 1
             self.columns.update(dict.fromkeys(map(printable, record)))

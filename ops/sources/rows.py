@@ -23,7 +23,7 @@ class Row(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """An unusable row: the start of its text and the reason (`empty`, `invalid_text` or `broken`)."""
+    """An unusable row: the start of its text and the reason, such as `empty`, `not_text` or `broken`."""
 
     text: str
     doc_id: str
@@ -31,15 +31,15 @@ class Broken(NamedTuple):
 
 
 def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
-    """Return the row for a value of the text column; `Broken` if the value is null, blank, not a string or invalid.
+    """Return the row for a value of the text column; `Broken` if the value is null, blank, no text or invalid.
 
     A row is also `Broken` if its document's id or a metadata key or value is invalid. Otherwise two names that differ
     only in bytes that are not UTF-8 would become the same name.
     """
-    if text is not None and not isinstance(text, str):
+    if not isinstance(text, str) and text not in (None, []):
         shown = f"({type(text).__name__})" if isinstance(text, list | dict) else str(text)
-        return Broken(excerpt(shown), printable(doc_id), "invalid_text")
-    if text is None or not text.strip():
+        return Broken(excerpt(shown), printable(doc_id), "not_text")
+    if not isinstance(text, str) or not text.strip():
         return Broken("", printable(doc_id), "empty")
     if not (
         is_valid(text) and is_valid(doc_id) and all(is_valid(key) and is_valid(value) for key, value in meta.items())

@@ -69,7 +69,7 @@ def test_parts_of_messages_that_are_not_text_are_told() -> None:
     counts = dict.fromkeys(("sentences", "kept", "copies", "rejected", "not_sampled", "truncated", "tokens"), 3)
     account = {"dataset": "talk", **counts, "truncated_tokens": 0, "reject_reasons": {"not_text": 2, "empty": 1}}
     (_, line) = account_lines([account])
-    assert line == "ingest: talk: 2 parts of messages left out, which are not text, such as images"
+    assert line == "ingest: talk: 2 values left out that are not text, such as images in messages"
 
 
 def test_names_of_data_sets_and_files_are_printed_as_no_control(

@@ -111,7 +111,7 @@ def test_what_is_no_text_has_no_role_or_is_empty_is_rejected(tmp_path: Path) -> 
     assert [(row.text, row.reason) for row in found if isinstance(row, Broken)] == [
         *(("(image_url)", "not_text"), ("(int)", "not_text"), ("(image_url)", "not_text")),
         *(("By nobody.", "no_role"), ("By a blank.", "no_role"), ("", "empty")),
-        *(("(dict)", "invalid_text"), ("bare", "no_role"), ("", "empty"), ("(list)", "invalid_text"), ("", "empty")),
+        *(("(dict)", "not_text"), ("bare", "no_role"), ("", "empty"), ("", "empty"), ("", "empty")),
     ]
     assert [row.doc_id for row in found[-3:]] == ["a.jsonl:0", "a.jsonl:1", "a.jsonl:2"]
 
@@ -123,6 +123,13 @@ def test_a_column_of_other_lists_is_refused_by_its_type(tmp_path: Path) -> None:
             rows_of(path)
     with pytest.raises(InputError, match="no column 'talk'; it has 'id', 'messages'"):
         rows_of(write(tmp_path / "a.parquet", written(".parquet")), "talk")
+
+
+@pytest.mark.parametrize("messages", [3, "Many."])
+def test_a_column_of_no_lists_is_no_text_either(tmp_path: Path, messages: object) -> None:
+    path = write(tmp_path / "a.jsonl", written(".jsonl", [{"body": "Good day.", "messages": messages}]))
+    with pytest.raises(InputError, match=r"no column 'text'; it has 'body', 'messages'; .*--text-column"):
+        rows_of(path)
 
 
 def test_conversations_of_the_hub_and_large_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def test_rows_that_cannot_be_used(tmp_path: Path) -> None:
     ]
     rows = list(read(read_jsonl, write(tmp_path / "a.jsonl", b"\n".join(lines))))
     reasons = [row.reason if isinstance(row, Broken) else "" for row in rows]
-    assert reasons == ["empty"] * 3 + ["invalid_text"] * 10
+    assert reasons == ["empty"] * 3 + ["not_text"] * 2 + ["invalid_text"] * 8
     assert rows[-1] == Broken("ok", "a.jsonl:12", "invalid_text")
 
 

@@ -73,6 +73,7 @@ def test_an_unusable_text_column(tmp_path: Path) -> None:
         ({"text": [["a"]]}, "'text' is list<.*>, expected text"),
     ]
     for columns, message in tables:
+        ({"messages": ["a"]}, "no column 'text'; it has 'messages'"),
         path = _write(tmp_path / "a.parquet", pa.table(columns))
         with pytest.raises(InputError, match=rf"a\.parquet: .*{message}"):
             list(read(read_parquet, path, on_error="reject"))
