@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -103,7 +104,10 @@ def texts(column: pa.Array) -> list[str | None]:
 
 
 def scalars(column: pa.Array) -> list[str | None]:
-    """Return the values of a scalar column as metadata strings: `true`/`false`, digits, shortest floats, ISO times."""
+    """Return the values of a scalar column as metadata strings: `true`/`false`, digits, shortest floats, ISO times.
+
+    A time or duration out of range is null.
+    """
     column = _plain(column)
     kind = column.type
     if is_string(kind):
@@ -113,13 +117,20 @@ def scalars(column: pa.Array) -> list[str | None]:
         valid = column.is_valid().to_pylist()
         return [str(number) if known else None for number, known in zip(numbers, valid, strict=True)]
     if types.is_decimal(kind) or types.is_duration(kind) or types.is_interval(kind):
-        return [None if value is None else str(value) for value in column.to_pylist()]
+        return list(map(_text_of, column))
     if types.is_temporal(kind):
         shown: list[str | None] = column.cast(pa.string()).to_pylist()
+        shown = [None if value and value.startswith("<value") else value for value in shown]  # is out of range
         if types.is_timestamp(kind):
             return [stamp and _OFFSET.sub(r"\1:\2", stamp.replace(" ", "T", 1)) for stamp in shown]
         return shown
     return [scalar_text(value) for value in column.to_pylist()]
+
+
+def _text_of(value: pa.Scalar) -> str | None:
+    with suppress(OverflowError):
+        return str(value.as_py()) if value.is_valid else None
+    return None
 
 
 def named_labels(column: pa.Array, names: list[str] | None) -> pa.Array:

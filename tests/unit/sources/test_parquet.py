@@ -51,6 +51,8 @@ def test_scalars_become_metadata(tmp_path: Path) -> None:
         "ns": (pa.array([stamp, None], pa.timestamp("ns")), "2020-01-02T03:04:05.000000000"),
         "z": (pa.array([stamp.replace(tzinfo=UTC), None], pa.timestamp("us", "UTC")), "2020-01-02T03:04:05.000000Z"),
         "span": ([timedelta(days=1), None], "1 day, 0:00:00"),
+        "far": (pa.array([2**62, None], pa.int64()).view(pa.timestamp("us")), None),
+        "long": (pa.array([10**15, None], pa.int64()).view(pa.duration("s")), None),
         "dict": (pa.array(["x", None]).dictionary_encode(), "x"),
         "struct": ([{"a": 1}, None], None),
         "bytes": ([b"a", None], None),
@@ -71,9 +73,9 @@ def test_an_unusable_text_column(tmp_path: Path) -> None:
         ({"body": ["a"], "n": [1]}, "no column 'text'; it has 'body', 'n'; .*--text-column"),
         ({"text": [1]}, "'text' is int64, expected text"),
         ({"text": [["a"]]}, "'text' is list<.*>, expected text"),
+        ({"messages": ["a"]}, "no column 'text'; it has 'messages'"),
     ]
     for columns, message in tables:
-        ({"messages": ["a"]}, "no column 'text'; it has 'messages'"),
         path = _write(tmp_path / "a.parquet", pa.table(columns))
         with pytest.raises(InputError, match=rf"a\.parquet: .*{message}"):
             list(read(read_parquet, path, on_error="reject"))
