@@ -58,8 +58,9 @@ class PieceReader:
     def __call__(self, item: Item) -> Item:
         """Read one piece and commit its files; the file of the sentences is committed last."""
         sentence_filter = SentenceFilter(self.tokenizer, self.splitter)
-        rows = read_piece(Piece(**item["piece"]), self.options["text_column"], self.options["on_error"])
-        number, growth = item["number"], Growth(item["piece"]["file"])
+        piece = Piece(**item["piece"])
+        rows = read_piece(piece, self.options["text_column"], self.options["on_error"])
+        number, growth = item["number"], Growth(piece)
         reasons: Counter[str] = Counter()
         count = Counter(sentences=0, rejects=0, documents=0)
 
@@ -71,7 +72,7 @@ class PieceReader:
                 SortedWriter(paths["documents"], DOCUMENT_HASHES) as documents,
             ):
                 for block in sentence_filter.blocks(rows):
-                    check_keys(sentence_filter.keys, item["piece"]["file"])
+                    check_keys(sentence_filter.keys, piece.file)
                     positions = np.arange(len(block.hashes)) + count["sentences"]
                     texts.add(*block.hashes.T, positions)
                     run = np.arange(len(block.documents)) + count["documents"]

@@ -2,6 +2,9 @@
 
 from ops.errors import InputError, counted
 from ops.sources.file_names import compression
+from ops.sources.pieces import format_of
+from ops.sources.source import Piece
+from ops.sources.source_format import TextFormat
 from ops.storage.streams import file_size
 
 MOST_GROWTH = 50  # maximum growth, as a multiple of a compressed file's size; text grows 2 to 20 times
@@ -15,12 +18,13 @@ class Growth:
     """Stops reading a compressed file that has grown past a bound with almost no usable sentence.
 
     Args:
-        file: the file, or another source from which a piece is read.
+        piece: the file, or a part of it or of another source.
     """
 
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.bound = max(MOST_GROWTH * file_size(file), LEAST_CHARACTERS) if compression(file) else None
+    def __init__(self, piece: Piece) -> None:
+        self.file = piece.file
+        is_compressed = isinstance(format_of(piece.kind), TextFormat) and compression(piece.file)
+        self.bound = max(MOST_GROWTH * file_size(piece.file), LEAST_CHARACTERS) if is_compressed else None
 
     def check(self, rows: int, characters: int, sentences: int) -> None:
         """Check the counts so far; nothing happens as long as there are enough sentences, or little was read.

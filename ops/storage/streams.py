@@ -172,7 +172,9 @@ def file_size(path: str) -> int:
         InputError: the storage refuses the request, or the file does not exist.
     """
     with _located(path) as (system, inner):
-        return int(system.get_file_info(inner).size)
+        if (size := system.get_file_info(inner).size) is None:
+            raise FileNotFoundError
+        return int(size)
 
 
 def expand_glob(pattern: str) -> list[str]:

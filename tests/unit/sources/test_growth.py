@@ -5,6 +5,13 @@ import pytest
 
 from ops.errors import InputError
 from ops.sources.growth import MOST_GROWTH, MOST_ROWS, Growth
+from ops.sources.pieces import pieces
+from ops.sources.source import Piece
+from ops.sources.spec import parse_source
+
+
+def growth(path: Path) -> Growth:
+    return Growth(pieces(parse_source(str(path)))[0])
 
 
 def test_a_compressed_file_of_nothing_ends_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -12,7 +19,7 @@ def test_a_compressed_file_of_nothing_ends_by_name(tmp_path: Path, monkeypatch: 
     path.write_bytes(gzip.compress(b"a\n" * 100_000))
     bound = MOST_GROWTH * path.stat().st_size
     monkeypatch.setattr("ops.sources.growth.LEAST_CHARACTERS", 1_000)
-    found = Growth(str(path))
+    found = growth(path)
     found.check(9, bound, 0)
     found.check(99_999, 10 * bound, 1)
     found.check(10 * MOST_ROWS, 10 * bound, 1_000)
@@ -27,5 +34,6 @@ def test_a_compressed_file_of_nothing_ends_by_name(tmp_path: Path, monkeypatch: 
 
 def test_what_is_not_compressed_may_hold_as_much_as_it_likes(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a\n")
-    Growth(str(tmp_path / "a.txt")).check(1 << 40, 1 << 40, 0)
-    Growth("json").check(1 << 40, 1 << 40, 0)
+    growth(tmp_path / "a.txt").check(1 << 40, 1 << 40, 0)
+    for piece in (Piece("a", "pydocs", "json", "json", 0), Piece("a", "hub", "org/a.gz", "a.gz:train:0", 0)):
+        Growth(piece).check(1 << 40, 1 << 40, 0)

@@ -5,8 +5,16 @@ from urllib.parse import quote
 
 import pytest
 
-from ops.errors import InputError
-from ops.storage.streams import ErrorRecordingStream, expand_glob, locate, open_seekable, open_stream, read_blocks
+from ops.errors import InputError, StorageError
+from ops.storage.streams import (
+    ErrorRecordingStream,
+    expand_glob,
+    file_size,
+    locate,
+    open_seekable,
+    open_stream,
+    read_blocks,
+)
 
 
 class Failing:
@@ -29,10 +37,11 @@ def test_the_storage_s_own_error_is_recorded_and_raised_again(tmp_path: Path) ->
         stream.reraise()
 
 
-@pytest.mark.parametrize("opened", [open_stream, open_seekable])
+@pytest.mark.parametrize("opened", [open_stream, open_seekable, file_size])
 def test_what_cannot_be_opened_is_named(tmp_path: Path, opened: Any) -> None:
-    with pytest.raises(InputError, match=r"none\.txt: no such file"):
+    with pytest.raises(InputError, match=r"none\.txt: no such file") as found:
         opened(str(tmp_path / "none.txt"))
+    assert not isinstance(found.value, StorageError)
     with pytest.raises(InputError, match="cannot be opened"):
         opened("strange://bucket/key")
 
