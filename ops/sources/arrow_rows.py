@@ -70,9 +70,9 @@ def check_schema(path: str, schema: pa.Schema, text_column: str) -> None:
         require_columns(path, [printable(column) for column in names], text_column)
         kind = schema.field(text_column).type
         is_text = is_string(kind) or is_bytes(kind) or is_chat(kind)
-    except UnicodeDecodeError as error:
         if is_text and not is_chat(kind):
             require_columns(path, names, named)  # only conversations may be in another column
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: a column's name is not UTF-8 ({one_line(error)}); write the file again") from error
     if not is_text:
         raise InputError(
@@ -141,18 +141,17 @@ def named_labels(column: pa.Array, names: list[str] | None) -> pa.Array:
     return pa.array(labels, pa.string())
 
 
-def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -> list[Row | Broken]:
+def batch_rows(batch: pa.RecordBatch, file: SourceFile, first: int) -> list[Row | Broken]:
     """Return the rows of a batch, which are several for a conversation.
 
     Args:
         batch: the columns that `read_columns` returns; scalar columns become metadata, without null values.
-        text_column: the column of the text.
-        name: the name of the file or shard; a row without a `doc_id` gets `name:row`.
+        file: the file or shard, which names the column of the text and the `doc_id` of a row without one.
         first: the index of the batch's first row.
     """
     numbers = range(first, first + batch.num_rows)
     values = {field.name: batch.column(index) for index, field in enumerate(batch.schema)}
-    column = values.pop(text_or_chat(values, text_column))
+    column = values.pop(text_or_chat(values, file.text_column))
     text: list[Any] = column.to_pylist() if is_chat(column.type) else texts(column)
     doc_ids: list[str | None] = [None] * batch.num_rows
     if "doc_id" in values:
@@ -163,7 +162,7 @@ def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -
         for record, value in zip(meta, scalars(column), strict=True):
             if value is not None:
                 record[printable(key)] = value
-    ids = [f"{name}:{number}" if given is None else given for given, number in zip(doc_ids, numbers, strict=True)]
+    ids = [file.doc_id(number) if given is None else given for given, number in zip(doc_ids, numbers, strict=True)]
     return [row for value in zip(text, ids, meta, strict=True) for row in text_rows(*value)]
 
 
@@ -181,7 +180,7 @@ def rows_until_damage(
     number = 0
     try:
         for batch in batches:
-            yield from batch_rows(batch, file.text_column, file.document, number)
+            yield from batch_rows(batch, file, number)
             number += batch.num_rows
     except Exception as error:
         if not is_damage(error):

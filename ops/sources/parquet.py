@@ -42,7 +42,7 @@ def read_parquet(file: SourceFile, first_group: int = 0, stop_group: int | None 
             together, done = min(_BATCH_ROWS, max(1, _BATCH_BYTES // size)), 0
             try:
                 for batch in opened.iter_batches(together, row_groups=[group], columns=columns, use_threads=False):
-                    yield from batch_rows(batch, file.text_column, file.document, first + done)
+                    yield from batch_rows(batch, file, first + done)
                     done += batch.num_rows
                 if done != info.num_rows:
                     raise pa.ArrowInvalid(f"{done} rows, the footer says {info.num_rows}")

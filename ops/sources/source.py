@@ -101,21 +101,23 @@ class SourceFile:
         text_column: the column or key of the text; a format without columns does not use it.
         on_error: under `fail`, damage is an `InputError`; under `reject`, it is a `broken` row.
         name: the file's name in `doc_id`; by default its own name.
+        given: the `doc_id` of every row without one, where a folder `doc_id=...` gives it.
     """
 
     path: str
     text_column: str = "text"
     on_error: OnError = "fail"
     name: str = ""
+    given: str = ""
 
     @property
     def document(self) -> str:
         """The `doc_id` of the complete file."""
-        return self.name or os.path.basename(self.path)
+        return self.given or self.name or os.path.basename(self.path)
 
     def doc_id(self, number: int) -> str:
         """Return the `doc_id` of a row without one, or of a block of rows, counted from 0."""
-        return f"{self.document}:{number}"
+        return self.given or f"{self.document}:{number}"
 
     def broken(self, place: str, damage: str, doc_id: str, text: str = "") -> Broken:
         """Return the record of a row whose structure is broken under `reject`, or raise an error under `fail`.

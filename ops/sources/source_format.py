@@ -120,8 +120,9 @@ class FileFormat(SourceFormat):
         for path in source.files:
             columns = self.file_columns(path, text_column, source.options)
             if columns is not None:
-                columns = [name for name in columns if name not in (text_or_chat(columns, text_column), "doc_id")]
-                columns = list(dict.fromkeys([*columns, *_folder_meta(path, text_column)]))
+                taken = text_or_chat(columns, text_column), "doc_id"
+                named = dict.fromkeys([*columns, *_folder_meta(path, text_column)])
+                columns = [name for name in named if name not in taken]
             yield columns
 
     def split(self, source: Source) -> Iterator[tuple[str, str, Part]]:
@@ -132,9 +133,10 @@ class FileFormat(SourceFormat):
             yield from ((path, name, {**source.options, **part}) for part in parts)
 
     def read(self, piece: Piece, text_column: str, on_error: OnError) -> Rows:
-        """Return the rows of a file, or of a part of it; a row's own metadata precedes the keys of its folders."""
-        rows = self.reader(SourceFile(piece.file, text_column, on_error, piece.name), **piece.part)
+        """Return the rows of a file, or of a part of it; a row's own values precede those of its folders."""
         keys = _folder_meta(piece.file, text_column)
+        file = SourceFile(piece.file, text_column, on_error, piece.name, keys.pop("doc_id", ""))
+        rows = self.reader(file, **piece.part)
         return (r._replace(meta={**keys, **r.meta}) if isinstance(r, Row) else r for r in rows) if keys else rows
 
 

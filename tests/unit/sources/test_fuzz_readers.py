@@ -187,7 +187,9 @@ def test_rows_of_any_type_of_a_dataset(data: st.DataObject, name: str) -> None:
     if _refused(HubSpec(preset.hub, preset=name) if preset else HubSpec(name), table):
         assert preset or not is_string(table["text"].type)
         return
-    rows = batch_rows(preset_batch(table, None, preset) if preset else plain_batch(table, None, "text"), "text", "n", 7)
+    rows = batch_rows(
+        preset_batch(table, None, preset) if preset else plain_batch(table, None, "text"), SourceFile("n"), 7
+    )
     assert len(rows) == table.num_rows
     _check_values(rows)
     assert not any(row.reason == "broken" for row in rows if isinstance(row, Broken))

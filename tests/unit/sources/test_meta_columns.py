@@ -1,5 +1,6 @@
 """The columns that a source can have are those that its rows have, known before they are read."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -71,6 +72,24 @@ def test_keys_in_the_names_of_folders_are_metadata(tmp_path: Path, suffix: str, 
     names = ("lang=en", "lang=fr")
     one, other = (source_fingerprint(parse_source(f"{tmp_path}/{name}/**/*.{suffix}")) for name in names)
     assert one != other
+
+
+@pytest.mark.parametrize("suffix", ["txt", "csv", "jsonl", "parquet"])
+def test_a_folder_names_the_document_of_rows_without_one(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / "doc_id=7" / f"part.{suffix}"
+    path.parent.mkdir()
+    table = pa.table({"text": ["One.", "Two."], "doc_id": pa.array([None, "own"])})
+    if suffix == "parquet":
+        pq.write_table(table, path)
+    else:
+        lines = {"txt": "One.\nTwo.\n", "csv": "text,doc_id\nOne.,\nTwo.,own\n"}
+        path.write_text(lines.get(suffix, "".join(json.dumps(row) + "\n" for row in table.to_pylist())))
+    source = parse_source(str(path))
+    assert [row for piece in pieces(source) for row in read_piece(piece)] == [
+        Row("One.", "7", {}),
+        Row("Two.", "7" if suffix == "txt" else "own", {}),
+    ]
+    assert missing_column([source], "none") == (None if suffix == "jsonl" else [])
 
 
 def test_another_column_holds_the_text(folder: Path) -> None:
