@@ -37,6 +37,10 @@ class DiskFullError(OSError):
     """Raised if the storage is full; nothing is lost, and the same command resumes once there is space (status 1)."""
 
 
+class LostRunError(RuntimeError):
+    """Raised if the job that this process works for no longer holds the run (status 1)."""
+
+
 STOPPED = "stopped; give the same command again to resume"
 
 

@@ -17,7 +17,7 @@ from ops.model.names import model_title
 from ops.schema import SCHEMA_VERSION, TOOL
 from ops.shards import Shards
 from ops.storage.fingerprint import differences, fingerprint
-from ops.storage.lock import Lock, check_holder
+from ops.storage.lock import LOCK, Lock, check_holder
 from ops.storage.store import Store
 
 Entry = dict[str, Any]
@@ -158,7 +158,7 @@ class Run(RunReader):
     def hold(self, work: str) -> None:
         """Lock the run for this job, and finish publishing the tables of a job that was killed.
 
-        Unfinished files of its record, which a kill may leave on a disk, are deleted.
+        Unfinished files of its record and its lock, which a kill may leave on a disk, are deleted.
 
         Raises:
             InputError: the folder cannot be written, another job holds the run, or a job changed it since it was
@@ -174,7 +174,8 @@ class Run(RunReader):
         if _outline(now) != _outline(self.record):
             raise InputError(f"--out {self.store.uri}: another job has changed this run; give the same command again")
         self.record = now
-        self.store.delete_attempts(RECORD)
+        for name in (RECORD, LOCK):
+            self.store.delete_attempts(name)
         if "publishing" in now:
             self.publish()
 
@@ -203,7 +204,13 @@ class Run(RunReader):
         self.see_tables()
 
     def save(self) -> None:
-        """Write the record to run.json."""
+        """Write the record to run.json.
+
+        Raises:
+            LostRunError: this job no longer holds the run.
+        """
+        if self.lock is not None:
+            check_holder(self.store, self.lock.token)
         self.store.write_json(RECORD, self.record)
 
     def under_way(self, name: str) -> Entry:

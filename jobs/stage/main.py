@@ -12,7 +12,7 @@ from typing import Generic
 from jobs.engine.item import EngineError
 from jobs.options.command_line import parse
 from jobs.options.configs import Config, CorpusConfig, StageConfig
-from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, refused
+from ops.errors import STOPPED, InputError, LostRunError, TerminatedError, disk_full, error_line, refused
 
 # Errors for links that form a circle, and for a name that is too long.
 _NO_PATH = (errno.ELOOP, errno.ENAMETOOLONG)
@@ -83,7 +83,7 @@ def main(
             raise
         print(f"error: {error_line(message)}", file=sys.stderr)
         return 1
-    except EngineError as error:
+    except (EngineError, LostRunError) as error:
         sys.stdout.flush()
         print(f"error: {error_line(error)}", file=sys.stderr, flush=True)
         # Exit at once: Ray's shutdown would wait for processes that are gone, or print after the message.

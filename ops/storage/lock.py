@@ -16,7 +16,7 @@ import psutil
 import pyarrow as pa
 
 from ops.clock import utc_now
-from ops.errors import InputError
+from ops.errors import InputError, LostRunError
 from ops.storage.store import Store
 
 LOCK = "_lock.json"
@@ -46,6 +46,7 @@ class Lock:
         self.beat_s, self.dead_s = BEAT_S, DEAD_S
         self._beats = 0
         self._ended = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="atlas-lock", daemon=True)
 
     def take(self) -> None:
         """Take the lock, if necessary from a dead holder, and keep writing heartbeats.
@@ -68,11 +69,12 @@ class Lock:
             held = read_lock(self.store)
             if held is not None and held["token"] != self.token:
                 raise HeldError(self._held_by(held))
-        threading.Thread(target=self._keep, name="atlas-lock", daemon=True).start()
+        self._keeper.start()
 
     def release(self) -> None:
-        """Release the lock, if this job still holds it."""
+        """Release the lock that was taken, if this job still holds it."""
         self._ended.set()
+        self._keeper.join(self.dead_s)  # on object storage its last heartbeat may be on its way
         with contextlib.suppress(OSError, pa.ArrowException), _alone(self.store):
             held = read_lock(self.store)
             if held is not None and held["token"] == self.token:
@@ -111,18 +113,15 @@ class Lock:
                 if self._ended.is_set():
                     return
                 held = read_lock(self.store)
-                if held is not None and held["token"] != self.token:
-                    if not (_is_here(held) and held["pid"] == os.getpid()):
-                        print(f"error: {lost(self.store, held)}", file=sys.stderr, flush=True)
-                        os._exit(1)
+                if held is None:
+                    continue  # another job took the run over and released it, or the folder was deleted
+                if held["token"] == self.token:
+                    self._write()
+                elif _is_here(held) and held["pid"] == os.getpid():
                     return
-                if self.store.local and not os.path.isdir(self.store.root):
-                    return
-                self._write()
-
-
-class LostRunError(RuntimeError):
-    """Raised if the job that this process works for no longer holds the run."""
+                else:
+                    print(f"error: {lost(self.store, held)}", file=sys.stderr, flush=True)
+                    os._exit(1)
 
 
 def check_holder(store: Store, token: str) -> None:
@@ -179,7 +178,10 @@ def _started(pid: int) -> str:
     try:
         process = psutil.Process(pid)
         # A zombie, whose parent has not yet collected its exit status, counts as ended.
-        return "" if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return ""
+        # Seconds since the boot: the time of day changes when the clock is set.
+        return f"{process.create_time() - psutil.boot_time():.2f}"
     except psutil.NoSuchProcess:
         return ""
 

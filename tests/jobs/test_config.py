@@ -12,6 +12,7 @@ import pytest
 
 from jobs.__main__ import main as list_jobs
 from jobs.browse.job import JOB as BROWSE
+from jobs.engine.item import EngineError
 from jobs.ingest.job import JOB as INGEST
 from jobs.ingest.job import IngestConfig
 from jobs.options.command_line import parse
@@ -21,7 +22,7 @@ from jobs.show.job import ShowConfig
 from jobs.stage.main import Job, main
 from jobs.topk.steps import many_winners
 from jobs.train_english.job import JOB as TRAIN_ENGLISH
-from ops.errors import InputError, TerminatedError
+from ops.errors import InputError, LostRunError, TerminatedError
 from ops.meaning.counts import read_context_words
 from ops.meaning.offsets import read_analogies
 from tests.conftest import ROOT
@@ -225,6 +226,20 @@ def test_a_job_that_is_stopped_ends_with_the_documented_status(
     assert main(IngestConfig, "ingest", "", run, ["--out", "x", "--corpus", "pydocs"]) == status
     assert capsys.readouterr().err == "\nstopped; give the same command again to resume\n"
     assert "status 130 (SIGTERM: 143)" in (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("error", [EngineError, LostRunError])
+def test_a_job_that_cannot_continue_ends_at_once_in_one_line(
+    error: type[Exception], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(config: IngestConfig) -> None:
+        raise error("x: was taken over")
+
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    with pytest.raises(SystemExit) as ended:
+        main(IngestConfig, "ingest", "", run, ["--out", "x", "--corpus", "pydocs"])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "error: x: was taken over\n"
 
 
 @pytest.mark.parametrize(("number", "statuses"), [(signal.SIGINT, (-signal.SIGINT, 130)), (signal.SIGTERM, (143,))])

@@ -18,7 +18,7 @@ from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES, stages_after, stages_read
 from jobs.stage.dry_run import open_run
 from jobs.stage.outputs import shard_file
-from ops.errors import InputError
+from ops.errors import InputError, LostRunError
 from ops.schema import TABLES
 from ops.storage import lock
 from ops.storage.store import Store, attempt_name
@@ -189,9 +189,10 @@ def test_a_job_killed_while_it_puts_tables_in_place_is_finished_by_the_next(
     assert "publishing" not in json.loads((tmp_path / "run.json").read_text())
 
 
-def test_an_unfinished_record_of_a_killed_job_goes_with_the_next_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["run.json", "_lock.json"])
+def test_an_unfinished_file_of_a_killed_job_goes_with_the_next_one(tmp_path: Path, name: str) -> None:
     do(tmp_path, "ingest")
-    unfinished, own = tmp_path / attempt_name("run.json"), tmp_path / ".notes"
+    unfinished, own = tmp_path / attempt_name(name), tmp_path / ".notes"
     unfinished.write_text("{")
     own.write_text("mine")
     run = Run(str(tmp_path))
@@ -201,6 +202,16 @@ def test_an_unfinished_record_of_a_killed_job_goes_with_the_next_one(tmp_path: P
     assert not unfinished.exists()
     assert own.exists()
     assert run.complete("ingest")
+
+
+def test_a_job_that_lost_its_run_leaves_the_record_alone(tmp_path: Path) -> None:
+    run = Run(str(tmp_path))
+    run.begin("ingest", {}, {}, redo=False)
+    (tmp_path / "_lock.json").unlink()
+    before = (tmp_path / "run.json").read_bytes()
+    with pytest.raises(LostRunError, match="was given back; this job will not write any tables"):
+        run.note("ingest", {})
+    assert (tmp_path / "run.json").read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
-from ops.errors import InputError
-from ops.storage.lock import LOCK, Lock, LostRunError, check_holder, read_lock
+from ops.errors import InputError, LostRunError
+from ops.storage import lock
+from ops.storage.lock import LOCK, Lock, check_holder, read_lock
 from ops.storage.store import Store, View
 
 ROOT = Path(__file__).parents[3]
@@ -126,6 +128,48 @@ def test_signs_of_life_are_given_until_the_run_is_released_and_another_s_lock_is
     on_another_machine(store)
     other.release()
     assert (read_lock(store) or {})["token"] == "theirs"
+
+
+def test_a_run_that_another_job_took_over_and_released_is_not_taken_back(store: Store) -> None:
+    own = Lock(store, "topk")
+    own.beat_s = 0.01
+    own.take()
+    store.delete(LOCK)
+    time.sleep(0.2)
+    assert read_lock(store) is None
+    with pytest.raises(LostRunError, match="was given back"):
+        check_holder(store, own.token)
+    own.release()
+
+
+def test_a_heartbeat_on_its_way_leaves_no_lock_behind(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On object storage, where a heartbeat and the release do not exclude each other."""
+    monkeypatch.setattr(lock, "SETTLE_S", 0.0)
+    store.local, under_way = False, threading.Event()
+
+    def upload(path: str, name: str) -> None:
+        if under_way.is_set():
+            time.sleep(0.1)
+        os.replace(path, name)
+
+    monkeypatch.setattr(store, "_upload", upload)
+    own = Lock(store, "topk")
+    own.beat_s = 0.01
+    own.take()
+    under_way.set()
+    time.sleep(0.05)
+    own.release()
+    time.sleep(0.2)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_process_is_the_same_one_after_the_clock_is_set(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Lock(store, "topk")._said["started"]
+    booted = psutil.boot_time()
+    monkeypatch.setattr("psutil._psplatform.boot_time", lambda: booted + 3600)
+    assert Lock(store, "topk")._said["started"] == before
 
 
 def test_what_is_no_lock_holds_nobody_up(store: Store, tmp_path: Path) -> None:
