@@ -193,12 +193,14 @@ class Run(RunReader):
         super().check_files(*names, footers=footers, only=only)
 
     def publish(self) -> None:
-        """Put the files in place that the record lists as being published, and remove the files that they replace."""
+        """Put the files in place that the record lists as being published, and remove what is no longer needed."""
         publishing = self.record["publishing"]
         put_in_place(self.store, publishing, self.record["tables"])
         for stage in stages_after(publishing["stage"]):
             if self.stage(stage) is None:
                 clear(self.store, stage)
+        if not publishing.get("keep_partials"):
+            clear(self.store, publishing["stage"])
         del self.record["publishing"]
         self.save()
         self.see_tables()
@@ -304,12 +306,20 @@ class Run(RunReader):
         """Print that a stage has nothing to do; `found` describes its existing results."""
         print(f"{name}: already done, {found}", file=sys.stderr)
 
-    def finish(self, name: str, counts: Entry, seconds: float, of_the_run: Entry | None = None) -> None:
-        """Put all of a stage's tables in place, and remove the tables that they replace or make outdated."""
+    def finish(
+        self, name: str, counts: Entry, seconds: float, of_the_run: Entry | None = None, keep_partials: bool = False
+    ) -> None:
+        """Put all of a stage's tables in place, and remove the tables that they replace or make outdated.
+
+        Args:
+            seconds: the duration of the attempt that finished the stage.
+            of_the_run: top-level entries of run.json that are written too.
+            keep_partials: whether the stage's partial files stay.
+        """
         entry = dict(self.under_way(name))
         entry.pop("progress", None)
         entry.pop("redone", None)
-        entry.update(complete=True, finished=utc_now(), seconds=round(entry["seconds"] + seconds, 3), counts=counts)
+        entry.update(complete=True, finished=utc_now(), seconds=round(seconds, 3), counts=counts)
         tables = self.record["tables"]
         after = self.stages_with(name)
         gone = {file["name"] for s in (name, *after) for t in STAGES[s].tables for file in tables.pop(t, [])}
@@ -319,7 +329,7 @@ class Run(RunReader):
         self.record["stages"][name] = entry
         self.record |= of_the_run or {}
         kept = {file["name"] for table in tables.values() for file in table}
-        self.record["publishing"] = {"stage": name, "remove": sorted(gone - kept)}
+        self.record["publishing"] = {"stage": name, "remove": sorted(gone - kept), "keep_partials": keep_partials}
         self._begun = [stage for stage in self._begun if stage != name]
         self.save()
         self.publish()

@@ -132,6 +132,7 @@ class _Stage(_Shape):
 class _Publishing(_Shape):
     stage: Annotated[str, AfterValidator(_is_stage)]
     remove: list[Name]
+    keep_partials: bool = False
 
 
 class _Record(_Shape):

@@ -14,7 +14,6 @@ from jobs.engine.machines import on_every_machine
 from jobs.engine.progress import Progress
 from jobs.engine.under_way import sentences_under_way
 from jobs.options.configs import StageConfig
-from jobs.run_folder.publish import clear
 from jobs.run_folder.run import Run
 from jobs.stage.dry_run import DryRun
 from jobs.stage.outputs import Contents, whole_table
@@ -133,9 +132,8 @@ class Stage:
 
     def finish(self, counts: dict[str, Any]) -> None:
         """Put all tables in place with these counts, and remove the partial files unless they must be kept."""
-        self.run.finish(self.name, counts, time.monotonic() - self.begun, self.of_the_run)
-        if not self.keep_partials:
-            clear(self.run.store, self.name)
+        took = time.monotonic() - self.begun
+        self.run.finish(self.name, counts, took, self.of_the_run, self.keep_partials)
 
 
 def begin_stage(

@@ -80,7 +80,7 @@ def do(out: Path, stage: str, identity: dict[str, Any] | None = None, redo: bool
     fingerprint = run.begin(stage, identity or {}, {}, redo)
     assert fingerprint is not None
     write(run, stage, fingerprint, parts)
-    run.finish(stage, {}, 0.0)
+    run.finish(stage, {}, 0.0, keep_partials=True)
     run.release()
 
 
@@ -234,6 +234,23 @@ def test_a_table_that_is_not_as_it_was_written_is_named_with_what_makes_it_anew(
     with pytest.raises(InputError, match=rf"corpus/part-00000.parquet {said}; .* atlas ingest .* --redo"):
         Run(str(tmp_path)).begin("topk", {}, {}, redo=False)
     assert (tmp_path / "run.json").read_text() == before
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_partial_files_of_a_job_killed_at_its_end_go_with_the_next_one_unless_they_are_kept(
+    tmp_path: Path, keep: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(str(tmp_path))
+    write(run, "ingest", str(run.begin("ingest", {}, {}, redo=False)))
+    with monkeypatch.context() as patch:
+        patch.setattr("jobs.run_folder.run.put_in_place", lambda *_: {}["killed"])
+        with pytest.raises(KeyError, match="killed"):
+            run.finish("ingest", {}, 0.0, keep_partials=keep)
+    again = Run(str(tmp_path))
+    assert again.begin("ingest", {}, {}, redo=False) is None
+    again.release()
+    assert tables(tmp_path) == ["corpus/part-00000.parquet"]
+    assert again.store.exists(shard_file("ingest", 0).path) == keep
 
 
 def test_files_of_others_are_never_read_nor_removed_but_named(
