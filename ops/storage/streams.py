@@ -247,6 +247,8 @@ def _matches(names: list[str], parts: list[str]) -> bool:
     """Return whether the names of a path match the parts of a pattern."""
     if not names or not parts:
         return not names and not parts
+    if parts == ["**"]:
+        return not any(name.startswith(".") for name in names)
     if parts[0] == "**":
         return _matches(names, parts[1:]) or (not names[0].startswith(".") and _matches(names[1:], parts))
     hidden = names[0].startswith(".") and not parts[0].startswith(".")

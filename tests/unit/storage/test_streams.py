@@ -56,6 +56,16 @@ def test_globs_are_sorted_and_leave_hidden_names_out(tmp_path: Path) -> None:
         assert [name.rpartition("/")[2] for name in expand_glob(f"{root}/**/*.txt")] == ["a.txt", "b.txt", "d.txt"]
 
 
+@pytest.mark.parametrize("pattern", ["**", "a/**", "a*/**", "a/**/*.txt", "**/b/**"])
+def test_a_uri_s_glob_finds_what_a_path_s_glob_finds(tmp_path: Path, pattern: str) -> None:
+    for name in ("x.txt", "a.txt", "a/y.txt", "a/.z.txt", "a/b/z.txt", "a/.c/d.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = [locate(uri)[1] for uri in expand_glob(f"{tmp_path.as_uri()}/{pattern}")]
+    assert found == expand_glob(f"{tmp_path}/{pattern}")
+    assert found
+
+
 def test_google_s_storage_is_not_waited_for_longer_than_its_uri_says() -> None:
     for uri, seconds in (("gs://anonymous@b/x?scheme=https", 20), ("gs://b/x?retry_limit_seconds=7", 7)):
         system, path = locate(uri)
