@@ -20,12 +20,13 @@ class ReadOnlyStore(Store):
 
     def path(self, name: str) -> str:
         """Return the full path of `name`; for a deleted file this is a path that does not exist."""
-        gone = any(name == deleted or name.startswith(f"{deleted}/") for deleted in self._deleted)
-        return super().path(f"{self._nowhere}/{name}" if gone else name)
+        path = super().path(name)
+        gone = any(path == deleted or path.startswith(f"{deleted}/") for deleted in self._deleted)
+        return super().path(f"{self._nowhere}/{name}") if gone else path
 
     def delete(self, name: str) -> None:
         """Treat a file, or a folder with all its content, as deleted."""
-        self._deleted.add(name)
+        self._deleted.add(super().path(name))
 
     def commit_several(self, names: dict[str, str], write: Callable[[dict[str, str]], object]) -> None:
         """Refuse to write."""

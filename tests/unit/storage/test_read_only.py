@@ -6,7 +6,7 @@ import pytest
 
 from ops.errors import InputError
 from ops.storage.read_only import ReadOnlyStore
-from ops.storage.store import Store
+from ops.storage.store import Store, View
 
 
 @pytest.fixture
@@ -35,6 +35,16 @@ def test_what_is_deleted_is_gone_for_the_reader_and_left_on_disk(store: ReadOnly
     with pytest.raises(RuntimeError, match=r"b\.json"):
         store.write_json("a/b.json", {})
     assert state(tmp_path) == before
+
+
+def test_a_deleted_folder_is_gone_for_a_stage_too_whose_tables_are_in_it(store: ReadOnlyStore) -> None:
+    Store(store.uri).write_json("_partials/topk/tables/topk/part-00000.parquet", [])
+    stage = store.seen_by(View(own=("topk",), under="_partials/topk/tables"))
+    assert stage.table_files("topk") == ["topk/part-00000.parquet"]
+    store.delete("_partials/topk")
+    assert stage.table_files("topk") == []
+    assert not stage.exists("topk/part-00000.parquet")
+    assert store.exists("topk/part-00000.parquet")
 
 
 def test_asking_whether_it_could_be_written_changes_nothing(tmp_path: Path) -> None:
