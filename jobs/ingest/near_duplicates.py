@@ -25,7 +25,8 @@ from ops.storage.store import Store
 SIGNATURES = pa.schema([("position", pa.int64()), ("signature", pa.binary(PERMUTATIONS))])
 BANDS = pa.schema([("hash", pa.uint64()), ("position", pa.int64())])
 PAIRS = pa.schema([("one", pa.int64()), ("other", pa.int64()), SIGNATURES.field("signature")])
-UNCOMPRESSED = {"compression": "none", "use_dictionary": False}  # signatures are random bits
+# Signatures are random bits.
+UNCOMPRESSED = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
 
 BLOCK = 1 << 18  # number of positions in a block
 PARTITION = 1 << 22  # approximate number of band hashes in a range
@@ -162,7 +163,7 @@ def sign_later(item: Item, store: Store, parts: list[Item]) -> Made:
 
     def write(path: str, footer: dict[bytes, bytes]) -> None:
         compression = {"one": "zstd", "other": "zstd", "signature": "none"}
-        with pq.ParquetWriter(path, PAIRS, compression=compression, use_dictionary=False) as writer:
+        with pq.ParquetWriter(path, PAIRS, **{**UNCOMPRESSED, "compression": compression}) as writer:
             for at in range(0, len(pairs), GROUP_ROWS):
                 one, other = pairs[at : at + GROUP_ROWS].T
                 signed = signature.take(pa.array(np.searchsorted(position, other)))

@@ -63,11 +63,12 @@ class PieceReader:
         number, growth = item["number"], Growth(piece)
         reasons: Counter[str] = Counter()
         count = Counter(sentences=0, rejects=0, documents=0)
+        options = {"compression": "zstd", "write_page_checksum": True}
 
         def write_all(paths: dict[str, str]) -> None:
             with (
-                pq.ParquetWriter(paths["sentences"], SENTENCES, compression="zstd") as sentences,
-                pq.ParquetWriter(paths["rejects"], REJECTS, compression="zstd") as rejects,
+                pq.ParquetWriter(paths["sentences"], SENTENCES, **options) as sentences,
+                pq.ParquetWriter(paths["rejects"], REJECTS, **options) as rejects,
                 SortedWriter(paths["texts"], TEXT_HASHES) as texts,
                 SortedWriter(paths["documents"], DOCUMENT_HASHES) as documents,
             ):

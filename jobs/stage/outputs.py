@@ -62,7 +62,7 @@ class Output:
     path: str
     name: str
     writer: Callable[[pa.Table, str], None] = field(
-        default=partial(pq.write_table, compression="zstd"), compare=False, kw_only=True
+        default=partial(pq.write_table, compression="zstd", write_page_checksum=True), compare=False, kw_only=True
     )
 
     def footer(self, fingerprint: str, rows: int) -> dict[bytes, bytes]:

@@ -54,7 +54,8 @@ def places(parts: Iterable[pa.Table], names: dict[str, pa.Array]) -> Iterator[pa
 
 def write_vocabulary(names: dict[str, pa.Array], path: str | Path, footer: dict[bytes, bytes]) -> None:
     """Write all names to a local file, sorted by kind, in row groups of names of one kind."""
-    with pq.ParquetWriter(path, NAMES_SCHEMA.with_metadata(footer), compression=_COMPRESSION) as writer:
+    layout = NAMES_SCHEMA.with_metadata(footer)
+    with pq.ParquetWriter(path, layout, compression=_COMPRESSION, write_page_checksum=True) as writer:
         for kind, own in names.items():
             for start in range(0, len(own), GROUP_ROWS):
                 some = own.slice(start, GROUP_ROWS).cast(pa.string())
@@ -66,7 +67,8 @@ def write_places(
 ) -> None:
     """Write the rows of `places` to a local file, with one row group for each part."""
     layout = pa.schema([(kind, pa.list_(pa.int32())) for kind in names], footer)
-    with pq.ParquetWriter(path, layout, compression=_COMPRESSION, use_dictionary=False) as writer:
+    options = {"compression": _COMPRESSION, "use_dictionary": False, "write_page_checksum": True}
+    with pq.ParquetWriter(path, layout, **options) as writer:
         for row in places(parts, names):
             writer.write_table(row.cast(layout))
 

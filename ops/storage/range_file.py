@@ -15,6 +15,7 @@ from ops.storage.store import Store
 
 SEGMENT_ROWS = 1 << 20
 GROUP_ROWS = 1 << 14
+_OPTIONS = {"compression": "zstd", "use_dictionary": False, "write_page_checksum": True}
 
 
 class SortedWriter:
@@ -26,7 +27,7 @@ class SortedWriter:
 
     def __init__(self, path: str | Path, schema: pa.Schema, segment: int = SEGMENT_ROWS) -> None:
         self.schema, self.segment = schema, segment
-        self._writer = pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False)
+        self._writer = pq.ParquetWriter(path, schema, **_OPTIONS)
         self._waiting: list[tuple[Arrays, ...]] = []
         self._waiting_rows = 0
 
@@ -141,4 +142,4 @@ def take_rows(file: pq.ParquetFile, rows: Int64s, columns: list[str] | None = No
 
 def write_numbers(table: pa.Table, path: str) -> None:
     """Write a table of numbers as a file that is read by ranges of a column."""
-    pq.write_table(table, path, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)
+    pq.write_table(table, path, row_group_size=GROUP_ROWS, **_OPTIONS)

@@ -219,7 +219,8 @@ class Store:
     def dataset(self, table: str) -> ds.Dataset:
         """Return a table as a data set, whose first file was checked as `parquet` checks it."""
         names = self.table_files(table)
-        dataset = ds.dataset([self.path(name) for name in names], filesystem=self.filesystem, format="parquet")
+        layout = ds.ParquetFileFormat(page_checksum_verification=True)
+        dataset = ds.dataset([self.path(name) for name in names], filesystem=self.filesystem, format=layout)
         for name in names[:1]:
             check_layout(self.path(name), name, dataset.schema)
         return dataset

@@ -59,7 +59,8 @@ def write_part(
         nonlocal rows
         # Floats seldom repeat: with dictionaries for them, activations/ took eight times as long to write.
         columns = [path for path, is_float in stored_columns(schema).items() if not is_float]
-        with pq.ParquetWriter(path, described, compression=COMPRESSION, use_dictionary=columns) as writer:
+        options = {"compression": COMPRESSION, "use_dictionary": columns, "write_page_checksum": True}
+        with pq.ParquetWriter(path, described, **options) as writer:
             for batch in batches:
                 rows += batch.num_rows
                 if batch.num_rows:

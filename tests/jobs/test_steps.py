@@ -20,6 +20,7 @@ from ops.storage.store import Store
 from tests.jobs.finished_runs.meaning import meaning_options, with_heads
 from tests.jobs.finished_runs.mixing import mixing_config
 from tests.jobs.in_process import InProcess, do_in_reverse
+from tests.unit.damaged_file import UNSOUND, damage
 
 
 class Watch(InProcess):
@@ -78,6 +79,9 @@ def test_a_worker_returns_the_contents_of_an_only_file_alone(tmp_path: Path) -> 
     do_in_reverse(step, str(tmp_path))
     tables = read_partials(Store(str(tmp_path)), step.files)
     assert [table["n"].to_pylist() for table in tables] == [[2], [8]]
+    damage(tmp_path / step.files[0].path)
+    with pytest.raises(OSError, match=UNSOUND):
+        list(read_partials(Store(str(tmp_path)), step.files))
     two = replace(step, outputs=lambda item: 2 * step.outputs(item))
     make, args = two.committing(Store(str(tmp_path)), "other")
     with pytest.raises(ValueError, match="too many values"):

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.storage.range_file import SortedWriter, group_starts, read_between, read_groups, take_rows
+from ops.storage.range_file import SortedWriter, group_starts, read_between, read_groups, take_rows, write_numbers
 from ops.storage.store import Store
+from tests.unit.damaged_file import UNSOUND, damage
 
 KEYS = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("place", pa.int64())])
 
@@ -49,3 +50,17 @@ def test_rows_are_taken_by_their_numbers(tmp_path: Path) -> None:
         assert [row for own, _ in parts for row in wanted[own].tolist()] == rows
         assert len(parts) == len({row // 7 for row in rows})
         assert all(part.column_names == ["a"] for _, part in parts)
+
+
+@pytest.mark.parametrize("sorted_by_writer", [True, False])
+def test_a_changed_bit_is_noticed(tmp_path: Path, sorted_by_writer: bool) -> None:
+    path, numbers = tmp_path / "keys.parquet", np.arange(9)
+    if sorted_by_writer:
+        with SortedWriter(path, KEYS) as writer:
+            writer.add(numbers, numbers, numbers)
+            writer.finish({})
+    else:
+        write_numbers(pa.table([pa.array(numbers)] * 3, schema=KEYS), str(path))
+    damage(path)
+    with pytest.raises(OSError, match=UNSOUND):
+        read_between(Store(str(tmp_path)), "keys.parquet", "high", 0, 9)

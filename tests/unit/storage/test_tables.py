@@ -6,7 +6,8 @@ import pytest
 
 from ops.schema import SCHEMA_VERSION, TABLES, group_rows, schema
 from ops.storage.store import Store, is_whole, shard_footer
-from ops.storage.tables import footer, part_name, read_parts, stored_columns, write_part
+from ops.storage.tables import footer, part_name, read_parts, read_table, stored_columns, write_part
+from tests.unit.damaged_file import UNSOUND, damage
 
 UNSCORED = schema("unscored")
 
@@ -79,3 +80,11 @@ def test_parts_are_read_in_their_order(store: Store) -> None:
     found = [t.column_names + t["sent_id"].to_pylist() for t in read_parts(store, "unscored", ["sent_id"])]
     assert found == [["sent_id", 0, 1], ["sent_id", 2], ["sent_id", 5, 6], ["sent_id", 7]]
     assert list(read_parts(store, "nothing")) == []
+
+
+def test_a_changed_bit_is_noticed_by_either_reader(store: Store) -> None:
+    write_part(store, "unscored", 0, UNSCORED, [rows(0, 9)], "f")
+    damage(store.path(part_name("unscored", 0)))
+    for read in (lambda: list(read_parts(store, "unscored")), lambda: read_table(store, "unscored")):
+        with pytest.raises(OSError, match=UNSOUND):
+            read()
