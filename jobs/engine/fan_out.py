@@ -1,6 +1,5 @@
 """One function that spreads items over workers, on a laptop as on a cluster."""
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -92,8 +91,9 @@ def fan_out(
         with ThreadPoolExecutor(min(most, os.cpu_count() or 1)) as threads:
             yield from threads.map(work, items)
         return
-    cpus = how.holds.get("cpus", 1)
-    connect(math.ceil(most * cpus))
+    # On one machine the number of workers is limited already, and Ray has the cores of the command's first step.
+    cpus = how.holds.get("cpus", 1) if on_cluster() else 1
+    connect(most)
     if how.memory and on_cluster():
         cpus = max(cpus, cores_for(how.memory, [*machines_up(), *kinds_to_come().values()]))
     from jobs.engine.stream import READER_CPUS, planned, stream

@@ -58,6 +58,18 @@ def test_on_a_cluster_a_worker_holds_the_cores_whose_memory_it_needs(
     assert holds == [40, {"num_cpus": 4}]
 
 
+def test_on_one_machine_a_worker_of_many_threads_is_placed_whatever_ray_has(
+    monkeypatch: pytest.MonkeyPatch, holds: list[Any]
+) -> None:
+    """Ray keeps the cores with which an earlier step of the command started it."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    list(fan_out([{}] * 40, Echo, {}, Spread(workers=2, actors=True, holds={"cpus": 4}), name="test"))
+    assert holds == [2, {"num_cpus": 1}]
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    list(fan_out([{}] * 40, Echo, {}, Spread(workers=2, actors=True, holds={"cpus": 4}), name="test"))
+    assert holds[2:] == [2, {"num_cpus": 4}]
+
+
 def test_on_one_machine_no_more_are_started_than_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch, holds: list[Any]
 ) -> None:
