@@ -88,8 +88,8 @@ def meta_keys(arrow: pa.Schema) -> list[str]:
 
 
 def row_bytes(table: str) -> float:
-    """Return the approximate bytes that a row of the table takes before compression."""
-    return sum(map(_value_bytes, TABLES[table].arrow)) if table in TABLES else 0.0
+    """Return the approximate bytes that a row of the table, or a value of `activations`, takes before compression."""
+    return sum(map(_value_bytes, TABLES[table].arrow)) if table in TABLES else 4.0
 
 
 def _value_bytes(field: pa.Field) -> float:

@@ -119,3 +119,4 @@ def test_the_bytes_of_a_row_follow_from_its_columns() -> None:
     assert row_bytes("topk") == 2 + 4 + 16 + 4 + 4 + 8
     assert all(row_bytes(table) > 0 for table in TABLES)
     assert row_bytes("sentences") > 15 * 16 + 219
+    assert row_bytes("activations") == activations_schema({1: 1}).field("layer_1").type.value_type.bit_width / 8
