@@ -12,6 +12,7 @@ from ops.corpus.accounts import check_found
 from ops.corpus.meta import check_keys
 from ops.corpus.numbering import Pieces
 from ops.corpus.sentences import SentenceFilter, Splitter
+from ops.errors import InputError, counted
 from ops.estimate.timed_batches import Sentences, spread
 from ops.model.tokenizer import Tokenizer
 from ops.sources.pieces import extent_of, piece_extent, read_piece
@@ -60,20 +61,21 @@ def sample_source(
     text_column: str = "text",
     on_error: OnError = "fail",
 ) -> SourceSample:
-    """Read the beginnings of some pieces, spread over the source.
+    """Read the beginnings of some pieces, spread over the source; of more if these have no usable sentence.
 
     Args:
         seconds: approximate total time for reading. At least one row of each of these pieces is read.
     """
     sample = SourceSample()
-    chosen = sorted(spread(len(pieces))[:MOST_PIECES])
     extents = list(side_by_side(piece_extent, pieces))
     seen = 0.0
-    for number in chosen:
+    for turn, number in enumerate(spread(len(pieces))):
+        if turn >= MOST_PIECES and (sample.sentences or sample.seconds > seconds):
+            break
         rows, read = iter(read_piece(pieces[number], text_column, on_error)), list[Row | Broken]()
         sentence_filter = SentenceFilter(tokenizer, splitter)
         started = time.perf_counter()
-        for block in sentence_filter.blocks(_first_rows(rows, started + seconds / len(chosen), read)):
+        for block in sentence_filter.blocks(_first_rows(rows, started + seconds / min(len(pieces), MOST_PIECES), read)):
             check_keys(sentence_filter.keys, pieces[number].file)
             sample.sentences += block.sentences.num_rows
             sample.rejects += block.rejects.num_rows
@@ -103,6 +105,9 @@ def check_samples(specs: Sequence[str], samples: Sequence[SourceSample]) -> None
 
     Args:
         specs: the sources, as given to `--corpus`.
+
+    Raises:
+        InputError: there is such a source, or no source has a usable sentence in what was read.
     """
     whole = [i for i, sample in enumerate(samples) if sample.whole]
     rows, sentences, rejects = (
@@ -111,11 +116,17 @@ def check_samples(specs: Sequence[str], samples: Sequence[SourceSample]) -> None
     reasons = [dict(samples[i].reasons) for i in whole]
     pieces = Pieces(np.arange(len(whole)), rows, sentences, rejects, np.zeros(len(whole), np.int64), reasons, [])
     check_found([specs[i] for i in whole], pieces)
+    if not any(sample.sentences for sample in samples):
+        read = counted(sum(sample.rows for sample in samples), "row")
+        raise InputError(
+            f"--corpus {' '.join(specs)}: the first {read} have no usable sentence to estimate from; see --split and "
+            "--text-column, or leave out --dry-run"
+        )
 
 
 def sampled_sentences(samples: Sequence[SourceSample]) -> Sentences:
     """Return the sentences that were read from all sources, in the form that they would have in the corpus."""
-    tables = [pa.concat_tables(sample.tables) for sample in samples]
+    tables = [table for sample in samples for table in sample.tables]
     texts = [text for table in tables for text in table["text"].to_pylist()]
     tokens = np.concatenate([table["n_tokens"].to_numpy().astype(np.int64) for table in tables])
     return Sentences(np.arange(len(texts)), texts, tokens)

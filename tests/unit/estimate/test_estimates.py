@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ops.errors import InputError
 from ops.estimate import source_sample, timed_batches
-from ops.estimate.source_sample import sample_source
+from ops.estimate.source_sample import SourceSample, check_samples, sample_source, sampled_sentences
 from ops.estimate.timed_batches import Sentences, seconds_of_a_sentence, spread
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sampling import expected_selected
@@ -110,6 +110,25 @@ def test_the_beginnings_of_some_pieces_stand_for_the_source(tmp_path: Path, monk
     assert sample.rows == 60 * source_sample.MOST_PIECES
     assert sample.sentences / (sample.share or 1.0) == pytest.approx(3_600, rel=0.05)
     assert not sample.whole
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_further_pieces_are_read_if_those_that_were_chosen_have_no_sentence(tmp_path: Path, text: str) -> None:
+    for number in range(20):
+        rows = "" if number % 2 else "This file has a line.\n"
+        (tmp_path / f"{number:02}.txt").write_text(rows)
+    chosen = spread(20)[: source_sample.MOST_PIECES]
+    for number in chosen:
+        (tmp_path / f"{number:02}.txt").write_text(text)
+    sample = sample_source(pieces(parse_source(str(tmp_path / "*.txt"))), TOKENIZER, None, 100.0)
+    assert sample.sentences > 0
+    assert sampled_sentences([sample, SourceSample()]).texts == ["This file has a line."] * sample.sentences
+
+
+def test_where_no_usable_sentence_was_read_nothing_is_estimated() -> None:
+    with pytest.raises(InputError, match=r"^--corpus a b: the first 5 rows have no usable sentence"):
+        check_samples(["a", "b"], [SourceSample(0.1, rows=3), SourceSample(0.2, rows=2)])
+    check_samples(["a", "b"], [SourceSample(0.1, rows=3, sentences=1), SourceSample(0.2, rows=2)])
 
 
 def test_a_source_of_no_known_length_says_so_and_a_broken_one_is_named(
