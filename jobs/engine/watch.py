@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -53,7 +52,7 @@ class Watch:
         self.is_up, self.node, self.every, self.silence, self.last = is_up, node, every, silence, last
         self.why = ""
         self.over = threading.Event()
-        self.heard = time.monotonic()
+        self.silent = 0.0  # seconds since the last answer, without those for which this process was stopped
 
     def __enter__(self) -> "Watch":
         # One thread for each check, since a request to a head that is gone may block.
@@ -72,12 +71,13 @@ class Watch:
                 up = self.is_up()
             except Exception:  # any exception means that there was no answer
                 continue
-            self.heard = time.monotonic() if up else -self.silence
+            self.silent = 0.0 if up else self.silence
 
     def _look(self) -> None:
-        while not self.over.wait(min(self.every, 1.0)):
-            silent = time.monotonic() - self.heard
-            if silent > self.silence:
+        pause = min(self.every, 1.0)
+        while not self.over.wait(pause):
+            self.silent += pause
+            if self.silent > self.silence:
                 break
         else:
             return

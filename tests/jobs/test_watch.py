@@ -42,6 +42,31 @@ def test_a_wait_ends_in_an_error(listening: None, answer: str) -> None:
     assert time.monotonic() - began < 20
 
 
+STOPPED = """
+import time
+from jobs.engine.watch import Watch
+def is_up():
+    time.sleep(0.3)
+    return True
+with Watch(is_up, lambda: None, every=0.02, silence=1.0):
+    print("watching", flush=True)
+    time.sleep(2.5)
+"""
+
+
+def test_the_time_for_which_the_job_was_stopped_is_no_silence() -> None:
+    """As after Ctrl-Z and fg."""
+    command = [sys.executable, "-c", STOPPED]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "watching\n"
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGCONT)
+        assert process.communicate(timeout=25)[1] == ""
+    assert process.returncode == 0
+
+
 def test_what_is_raised_inside_is_raised() -> None:
     with pytest.raises(ArithmeticError), Watch(lambda: True, lambda: None, every=0.01):
         raise ArithmeticError
