@@ -383,7 +383,7 @@ class ContrastJob:
         scoring, total = run_scoring(scored.identity, place), sum(item["sentences"] for item in items)
         args = ScoreArgs(
             store=self.stage.store, neurons=scored.neurons, seed=self.config.seed, facts=facts, options=scoring,
-            dictionaries=dictionaries_of(topk, facts), block=block_of(topk), model=model,
+            dictionaries=dictionaries_of(run, facts), block=block_of(topk), model=model,
             token_budget=place.token_budget,
             equal_lengths=scored.counts.get("equal_lengths", True),
         )  # fmt: skip

@@ -56,7 +56,7 @@ def outputs(config: OutputsConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, and print how peaked the outputs are, and the result of the check."""
     topk = run.require("topk")
     facts = model_of_topk(run)
-    dictionaries = dictionaries_of(topk, facts)
+    dictionaries = dictionaries_of(run, facts)
     config = config.model_copy(update={"units": chosen_units(config, run, "put through the head")})
     placement = choose_placement(config, run, "outputs")
     layers = tuple(each.layer for each in dictionaries) or tuple(range(1, facts.layers + 1))

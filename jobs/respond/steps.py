@@ -97,7 +97,7 @@ class Responder:
         dtype = "float32" if identity["dtype"] == TF32 and placement.device == "cpu" else None
         self.args = RespondArgs(
             store=run.store, neurons=self.corpus.neurons, seed=self.corpus.seed, facts=facts, placement=placement,
-            options=run_scoring(identity, placement, dtype), dictionaries=dictionaries_of(topk, facts),
+            options=run_scoring(identity, placement, dtype), dictionaries=dictionaries_of(run, facts),
             block=block_of(topk),
             equal_lengths=topk["counts"].get("equal_lengths", True),
         )  # fmt: skip

@@ -5,6 +5,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from jobs.run_folder.again import command
+from jobs.run_folder.run import RunReader
 from jobs.stage.scored import StageArgs
 from ops.dictionaries.description import FLAG, Description
 from ops.dictionaries.read import describe_all
@@ -36,12 +37,13 @@ class ScorerArgs(StageArgs):
         return of_features(self.facts, self.options, pad_id, self.dictionaries, self.block)  # type: ignore[call-arg]
 
 
-def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Description, ...]:
+def dictionaries_of(run: RunReader, facts: ModelFacts) -> tuple[Description, ...]:
     """Return the sparse dictionaries whose features are the units of a run; an empty tuple if its units are neurons.
 
     Raises:
         InputError: a dictionary is missing, or has changed since `topk` ran.
     """
+    topk = run.require("topk")
     if "dictionaries" not in topk["identity"]:
         return ()
     dictionaries = describe_all(topk["config"]["dictionary"], facts)
@@ -50,7 +52,7 @@ def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Descriptio
             raise InputError(
                 f"{FLAG} {dictionary.layer}={dictionary.asked.path}: has changed since topk/ was made; restore it, "
                 "or run",
-                command(topk["config"]["out"], "topk", topk["config"], redo=True),
+                command(run.store.uri, "topk", topk["config"], redo=True),
             )
     is_decoder(facts)  # tried here, because workers receive the answer with the facts
     return dictionaries

@@ -45,7 +45,7 @@ def tokens(config: TokensConfig, run: Run) -> None:
     topk = run.require("topk")
     run.require("annotate")
     facts = model_of_topk(run, config.model)
-    dictionaries = dictionaries_of(topk, facts)
+    dictionaries = dictionaries_of(run, facts)
     placement = choose_placement(config, run, "tokens")
     tables = tables_of(run)
     options = config.model_dump(mode="json") | {"device": placement.device, "token_budget": placement.token_budget}

@@ -232,7 +232,7 @@ def test_another_dictionary_under_the_same_path_is_refused(features: tuple[Path,
     record["stages"]["topk"]["config"]["dictionary"] = [f"{LAYER}={folder}"]
     (out / "run.json").write_text(json.dumps(record))
     save_file(weights("topk", WIDTH, FEATURES, seed=1), folder / "sae_weights.safetensors")
-    with pytest.raises(InputError, match=r"has changed since topk/ was made"):
+    with pytest.raises(InputError, match=rf"has changed since topk/ was made; .* atlas topk --out {out} --redo"):
         tokens.JOB.run(tokens.TokensConfig(out=str(out), redo=True))
     with pytest.raises(InputError, match=r"dictionary .* has changed"):
         topk.JOB.run(
