@@ -16,7 +16,7 @@ def main(argv: list[str] | None = None) -> int:
     jobs = sorted(files)
     if words and words[0] in files:
         module = import_module(f"jobs.{words[0]}.job" if (here / words[0]).is_dir() else f"jobs.{words[0]}")
-        status: int = module.JOB.main(words[1:]) if hasattr(module, "JOB") else module.main()
+        status: int = module.JOB.main(words[1:])
         return status
     if words and words[0] not in ("-h", "--help"):
         what = f"{words[0]}: is not a job; the jobs are {', '.join(jobs)}"

@@ -15,7 +15,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from jobs.options.configs import PRESETS
+from jobs.options.configs import PRESETS, CheckedConfig
+from jobs.stage.main import Job
 
 PARAGRAPHS = 150
 TEXTS = ("odd.jsonl", "even.jsonl")
@@ -23,8 +24,11 @@ TEXTS = ("odd.jsonl", "even.jsonl")
 MODEL: dict[str, Any] = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
 
 
-def main() -> int:
-    """Compile the code, and print a line that says so."""
+JOB = Job("warm_up", CheckedConfig, "jobs.warm_up:warm_up", __doc__)
+
+
+def warm_up(options: CheckedConfig) -> None:
+    """Compile the code, and print a line that says so; there are no options."""
     print("compiling for the first use of the jobs (a minute or two, once)", file=sys.stderr, flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="atlas-") as folder,
@@ -32,7 +36,6 @@ def main() -> int:
         redirect_stdout(StringIO()),
     ):
         run_all(Path(folder))
-    return 0
 
 
 def run_all(folder: Path) -> None:
@@ -87,4 +90,4 @@ def write_texts(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

@@ -57,7 +57,8 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
         return [options]
 
     grouped = _in_groups(config)
-    read.__annotations__["options"] = Annotated[grouped, cyclopts.Parameter(name="*", negative=())]
+    shown = bool(config.model_fields)
+    read.__annotations__["options"] = Annotated[grouped, cyclopts.Parameter(name="*", negative=(), show=shown)]
     try:
         given = app(given_argv, exit_on_error=False, print_error=False)
     except cyclopts.ValidationError as error:
@@ -138,12 +139,11 @@ def _from_file(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
         raise InputError(f"--config {path}: {_explain(error, job, flags=False)}") from error
 
 
-class TextLoader(yaml.SafeLoader):
+class TextLoader(yaml.BaseLoader):
     """A loader for which every value is text except null, so 010, 1:30, yes and 2026-01-02 mean what they say."""
 
-    yaml_implicit_resolvers = {}  # noqa: RUF012  # PyYAML declares it for instances
 
-
+TextLoader.add_constructor("tag:yaml.org,2002:null", lambda loader, node: None)
 TextLoader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""])
 
 
@@ -157,7 +157,7 @@ def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
     try:
         node = yaml.compose(text, Loader=TextLoader)
         value = yaml.load(text, Loader=TextLoader)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise InputError(f"--config {path}: cannot be read ({one_line(error)})") from error
     except yaml.YAMLError as error:
         raise InputError(f"--config {path}: is not YAML ({one_line(error)})") from error

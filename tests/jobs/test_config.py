@@ -94,6 +94,10 @@ def test_wrong_values_are_named(argv: list[str], named: str) -> None:
         ("- k", "holds a list"),
         ("k: \x00", "is not YAML"),
         ("? [k]\n: 5", "--config"),
+        ('k: !!int ""', "k '': is empty"),
+        ("k: !!bool x", "k 'x': should be a whole number"),
+        ("k: !!timestamp x", "k 'x': should be a whole number"),
+        ('out: "\\UFFFFFFFF"', "cannot be read"),
         ("k: 2026-99-99", "k '2026-99-99': should be a whole number"),
         ('out: "b\\0c"', "out 'b\\x00c': holds a NUL character"),
         ('corpus: ["a.txt", "b\\0c"]', "corpus 'b\\x00c': holds a NUL character"),
@@ -213,6 +217,8 @@ def test_the_first_word_names_the_job(capsys: pytest.CaptureFixture[str]) -> Non
     assert "error: foo: is not a job; the jobs are annotate, audit, browse," in capsys.readouterr().err
     assert list_jobs(["topk", "--corpus", "pydocs"]) == 2
     assert "error: --out is missing" in capsys.readouterr().err
+    assert list_jobs(["warm_up", "--bogus"]) == 2
+    assert "error: Unknown option: --bogus. (atlas warm_up --help" in capsys.readouterr().err
     assert list_jobs([]) == 0
 
 

@@ -51,7 +51,7 @@ def test_the_help_lists_what_a_preset_sets_of_the_options_of_a_job(
 def test_the_list_of_jobs_has_one_short_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert list_jobs([]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
-    assert len(lines) == len(JOBS) + 1  # warm_up has no options
+    assert len(lines) == len(JOBS)
     for line in lines:
         _, about = line.split(maxsplit=1)
         assert len(about) <= LONGEST, line
