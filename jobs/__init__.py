@@ -5,8 +5,31 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any, TextIO, cast
 
 from ops.errors import STOPPED, TerminatedError
+
+
+def close_for_good(stream: TextIO) -> None:
+    """Let all that is still written to a stream vanish, even at exit, because its reader has closed it (`| head`)."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Messages:
+    """Standard error, but a reader who closes it does not end the work."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            close_for_good(self._stream)
+            return len(text)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -26,5 +49,6 @@ def _say_stopped(kind: type[BaseException], error: BaseException, trace: Traceba
 # user who stops a job during them gets the same message as later. A program that imports the jobs keeps its own signal
 # handlers.
 if sys.argv and Path(sys.argv[0]).name in ("atlas", "-m"):
+    sys.stderr = cast(TextIO, _Messages(sys.stderr)) if sys.stderr else sys.stderr
     sys.excepthook = _say_stopped
     signal.signal(signal.SIGTERM, _terminate)

@@ -5,6 +5,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from jobs import close_for_good
 from ops.errors import error_line
 
 
@@ -26,7 +27,10 @@ def main(argv: list[str] | None = None) -> int:
     for name in jobs:
         about = ast.get_docstring(ast.parse(files[name].read_text(encoding="utf-8"))) or ""
         lines.append(f"  {name:<14} {about.splitlines()[0]}")
-    print("\n".join([*lines, "\natlas JOB --help lists a job's options"]))
+    try:
+        print("\n".join([*lines, "\natlas JOB --help lists a job's options"]), flush=True)
+    except BrokenPipeError:
+        close_for_good(sys.stdout)
     return 0
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Generic
 
+from jobs import close_for_good
 from jobs.engine.item import EngineError
 from jobs.options.command_line import parse
 from jobs.options.configs import Config, CorpusConfig, StageConfig
@@ -67,8 +68,7 @@ def main(
         _run(run, options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of the output has closed it (`| head`), so nothing more can be printed there, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        close_for_good(sys.stdout)
     except InputError as error:
         sys.stdout.flush()
         print(f"error: {error_line(error)}", file=sys.stderr)

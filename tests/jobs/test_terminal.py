@@ -46,6 +46,46 @@ def test_who_reads_no_further_ends_a_job_without_a_word() -> None:
     assert process.returncode == 0
 
 
+def test_who_reads_no_list_of_jobs_gets_no_error() -> None:
+    command = [sys.executable, "-m", "jobs"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+DEAF = """
+import sys
+sys.argv[0] = "atlas"
+from jobs.ingest.job import IngestConfig
+from jobs.stage.main import main
+from ops.errors import InputError
+def run(config):
+    wrong = input()
+    for _ in range(3):
+        print("message " * 100, file=sys.stderr)
+    if wrong:
+        raise InputError(wrong)
+    print("done")
+sys.exit(main(IngestConfig, "ingest", "", run, ["--out", "x", "--corpus", "pydocs"]))
+"""
+
+
+@pytest.mark.parametrize(("wrong", "said", "status"), [("", "done\n", 0), ("no such file", "", 2)])
+def test_who_reads_no_messages_stops_no_work_and_gets_its_status(wrong: str, said: str, status: int) -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", DEAF], cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    ) as process:
+        assert process.stderr is not None
+        process.stderr.close()
+        process.stderr = None
+        assert process.communicate(f"{wrong}\n")[0] == said
+    assert process.returncode == status
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_the_corpus_s_words_are_printed_in_any_alphabet_and_as_no_control(
     encoding: str, monkeypatch: pytest.MonkeyPatch
