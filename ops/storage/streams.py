@@ -105,7 +105,7 @@ def _with_options(uri: str) -> str:
 def _located(path: str) -> Iterator[tuple[fs.FileSystem, str]]:
     """Locate a path, and turn the storage's errors in the context into a `StorageError` that names the path.
 
-    A file that does not exist is an `InputError` of no such kind.
+    A file that does not exist, is a folder or may not be read stays so, and is an `InputError` of no such kind.
     """
     import pyarrow as pa
 
@@ -114,7 +114,9 @@ def _located(path: str) -> Iterator[tuple[fs.FileSystem, str]]:
         yield located
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; check --corpus") from error
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (IsADirectoryError, PermissionError, ValueError) as error:
+        raise InputError(f"{path}: cannot be opened ({one_line(error)}); check that it is a readable file") from error
+    except (OSError, pa.ArrowException) as error:
         reason = one_line(error)
         raise StorageError(
             f"{path}: cannot be opened ({reason}); check that it is a readable file, or give the same command again"
