@@ -57,7 +57,7 @@ class MeaningConfig(CorpusPassConfig):
     translation_column: str | None = option(
         None, "Column whose value translations share (default: doc_id and place in the document)"
     )
-    translations: int = option(2_000, "Use at most this many translated sentences, a seeded sample", ge=10)
+    translations: int = option(2_000, "Draw at most this many values that translations may share, by the seed", ge=10)
     hashed_sentences: int = option(10_000, "Hash this many sentences, a uniform sample", ge=100)
     hash_layer: int | None = option(None, "Hash the states of this layer (default: the last one)", ge=1)
     hash_neighbours: int = option(10, "Look up this many nearest sentences by their codes", ge=1, le=1_000_000)

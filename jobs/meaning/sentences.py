@@ -21,7 +21,7 @@ from ops.figures.files import save_figures
 from ops.meaning.drawn_sentences import COLUMNS, MASKED, PAIR, TRANSLATION, Wanted, choose_sentences, draw_from_shard
 from ops.meaning.figures import sentence_figures
 from ops.meaning.readers import SentenceReader
-from ops.meaning.sentence_tasks import masked_word_rows, next_rows, read_masked, read_pairs, translation_rows
+from ops.meaning.sentence_tasks import LEAST, masked_word_rows, next_rows, read_masked, read_pairs, translation_rows
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, heads_of, load_head
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
@@ -128,7 +128,7 @@ def sentence_steps(args: SentenceArgs, is_named: bool, at_most: int, job: Corpus
         "next sentences (too few documents of three sentences, two of them consecutive)": not rows,
         "the model's own next-sentence head (its weights have none)": NEXT_SENTENCE not in args.heads,
         "masked words (its weights have no head for them)": not words,
-        "translations (no two languages share a key)": not near,
+        f"translations (no two languages share {LEAST} of the drawn keys; --translations draws more)": not near,
     }
     left_out = [what for what, is_missing in missing.items() if is_missing]
     for what in left_out:

@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import regex  # type: ignore[import-untyped]
 import scipy.sparse as sp
 
 from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
@@ -22,6 +23,7 @@ _TOGETHER = 1 << 22  # number of rows that are summed at once
 _SENTENCES = 10_000  # number of sentences whose contexts are counted at once
 CONTEXTS, WORDS = "meaning/contexts", "meaning/words"
 _OVERSAMPLES, _ITERATIONS = 20, 7
+_CONTENT = regex.compile(r"\p{L}[\p{L}\p{M}]+")  # letters with their combining marks
 
 
 @dataclass(frozen=True)
@@ -126,12 +128,12 @@ def _number(marked: Bools) -> Int32s:
 
 
 def _most_frequent(counts: pa.Table, most: int) -> list[str]:
-    """Return the most frequent content words: at least two letters, and not among spaCy's English stop words."""
+    """Return the most frequent content words: two or more letters and marks, not among spaCy's stop words."""
     from spacy.lang.en.stop_words import STOP_WORDS  # type: ignore[import-not-found]
 
     ordered = counts.sort_by([("count", "descending"), ("word", "ascending")])["word"]
     words = (scalar.as_py() for scalar in ordered)
-    content = (word for word in words if len(word) > 1 and word.isalpha() and word.lower() not in STOP_WORDS)
+    content = (word for word in words if _CONTENT.fullmatch(word) and word.lower() not in STOP_WORDS)
     return list(islice(content, most))
 
 

@@ -1,5 +1,6 @@
 """The draw of the sentences that a model reads: pairs of neighbours, sentences to mask, and translations."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -163,12 +164,22 @@ def choose_sentences(shards: Iterable[pa.Table], wanted: Wanted) -> pa.Table:
             rows[row["kind"]].append(row)
         for kind, most in ((PAIR, wanted.pairs), (TRANSLATION, wanted.translations)):
             rows[kind] = _first(rows[kind], most)
+    rows[TRANSLATION] = _translated(rows[TRANSLATION])
     pairs = rows[PAIR]
     others = other_documents([row["document"] for row in pairs], wanted.seed).tolist()
     following = [row["texts"][1] for row in pairs]
     for row, other in zip(pairs, others, strict=True):
         row["texts"] = [*row["texts"], following[other] if other >= 0 else None]
     return schema.table(_DRAWN, (row for kind in rows.values() for row in kind))
+
+
+def _translated(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first sentence of each key and language, for the keys that occur in several languages."""
+    first: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        first.setdefault((row["key"], row["language"]), row)
+    languages = Counter(key for key, _ in first)
+    return [row for (key, _), row in first.items() if languages[key] > 1]
 
 
 def _first(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:

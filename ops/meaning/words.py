@@ -32,8 +32,7 @@ def split_words(text: str, case: str = "keep") -> list[str]:
     >>> split_words("हिन्दी İstanbul", "lower")
     ['हिन्दी', 'i̇stanbul']
     """
-    words: list[str] = _FIND.findall(fold(text, case))
-    return words
+    return [fold(word, case) for word in _FIND.findall(text)]
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
@@ -52,8 +51,10 @@ def words_and_ends(texts: list[str], case: str) -> list[str]:
     ['one', 'two', '\n', 'three', '\n']
     """
     joined = "\n".join(text.replace("\n", " ") for text in texts)
-    words: list[str] = _FIND_ALL.findall(fold(joined + "\n", case)) if texts else []
-    return words
+    words: list[str] = _FIND_ALL.findall(joined + "\n") if texts else []
+    # The lower case of a sigma depends on what follows, so that words are folded one by one.
+    folded = {word: fold(word, case) for word in set(words)}
+    return [folded[word] for word in words]
 
 
 def numbered(words: list[str], numbers: dict[str, int]) -> Int32s:

@@ -74,6 +74,8 @@ def test_a_vocabulary_of_one_word_has_no_pair_across_sentences() -> None:
 def test_the_most_frequent_content_words_are_the_contexts_and_what_cannot_be_counted_is_refused() -> None:
     counts = count_words(["the the The cat dog dog I 7 ox ox ape"], "keep")
     assert choose(counts, 1, 3).columns == ["ape", "dog", "ox"]
+    marked = count_words(["पानी माँ पानी e\u0301 क 7"], "keep")
+    assert sorted(choose(marked, 1, 3).columns) == sorted(["पानी", "माँ", "e\u0301"])
     cases: list[tuple[str, int | list[str], int, str]] = [
         ("the cat sat", ["zebra", "cat"], 1, "'zebra' never occurs"),
         ("the cat sat", 5, 9, "--min-count 9"),

@@ -77,3 +77,12 @@ def test_all_shards_choose_translations_of_the_same_keys() -> None:
         assert list(languages.values()) == [["en", "xx"]] * wanted.translations
         assert rows == of_kind(chosen(240, wanted), TRANSLATION)
     assert of_kind(chosen(60, Wanted(20, 30, 7, None, None, SIZE, 0)), TRANSLATION) == []
+
+
+def test_translations_are_the_first_of_each_language_without_sentences_that_have_none() -> None:
+    table = shard(0, 6)
+    meta = [("en", "k"), ("en", "k"), ("xx", "k"), ("xx", "k"), ("en", "alone"), ("en", "alone")]
+    table = table.set_column(5, "meta", pa.array([{"language": language, "key": key} for language, key in meta]))
+    wanted = Wanted(0, 0, 7, "language", "key", 6, 0)
+    rows = of_kind(choose_sentences([draw_from_shard(table, wanted)], wanted), TRANSLATION)
+    assert [row["sent_id"] for row in rows] == [0, 2]

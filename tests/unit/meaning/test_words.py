@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ops.meaning.words import SENTENCE_END, UNKNOWN, fold, numbered, split_words, word_spans, words_and_ends
@@ -6,13 +6,15 @@ from ops.meaning.words import SENTENCE_END, UNKNOWN, fold, numbered, split_words
 TEXTS = st.lists(st.text(st.sampled_from("ab1.,-'\u2019 !\n_\u00e9"), max_size=30), max_size=5)
 
 
-@given(TEXTS)
-def test_sentences_together_give_the_words_of_each(texts: list[str]) -> None:
-    expected = [word for text in texts for word in [*split_words(text), "\n"]]
-    assert words_and_ends(texts, "keep") == expected
+@given(TEXTS, st.sampled_from(["keep", "lower"]))
+@example(["AΣ:B"], "lower")  # the lower case of a last sigma is another letter
+def test_sentences_together_give_the_words_of_each(texts: list[str], case: str) -> None:
+    expected = [word for text in texts for word in [*split_words(text, case), "\n"]]
+    assert words_and_ends(texts, case) == expected
 
 
 @given(st.text(st.sampled_from("abC1.,-'\u2019 !_\u00e9"), max_size=40))
+@example("AΣ:B")
 def test_spans_are_those_of_the_words(text: str) -> None:
     assert [fold(text[start:stop], "lower") for start, stop in word_spans(text)] == split_words(text, "lower")
 
