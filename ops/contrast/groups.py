@@ -144,9 +144,12 @@ def contrasts_by_key(sentences: pa.Table, key: str, seed: int) -> tuple[list[Con
         what = f"has one value only, {next(iter(counts))}" if counts else "has no value"
         raise InputError(f"{flag}: {key} {what} in {counted(len(sentences), 'sentence')}; name another key")
     known, coded = np.array([value is not None for value in values]), np.array(values, object)
+    documents = document_codes(sentences[DATASET], sentences["doc_id"]).to_pylist()
+    in_documents = Counter(value for value, _ in set(zip(values, documents, strict=True)))
+    large = [value for value in counts if counts[value] >= LEAST_SENTENCES and in_documents[value] >= LEAST_DOCUMENTS]
     contrasts: list[Contrast] = []
-    for value in sorted(counts, key=lambda value: (-counts[value], value)):
-        if counts[value] >= LEAST_SENTENCES and len(contrasts) < MOST_VALUES:
+    for value in sorted(large, key=lambda value: (-counts[value], value)):
+        if len(contrasts) < MOST_VALUES:
             is_a = coded == value
             one = Contrast.of(f"{key}={value}", sentences, is_a, known & ~is_a, seed)
             contrasts += [] if too_small(one) else [one]
@@ -169,9 +172,9 @@ def contrast_of_texts(a: pa.Table, b: pa.Table, names: Sequence[str], seed: int)
         InputError: a group is too small.
     """
     sentences = pa.concat_tables([a, b])
-    texts = np.array(sentences["text"].to_pylist(), object)
-    is_first = np.arange(len(texts)) < len(a)
-    shared = np.isin(texts, list(set(texts[is_first]) & set(texts[~is_first])))
+    is_first = np.arange(len(sentences)) < len(a)
+    of_both = set(a["text"].to_pylist()) & set(b["text"].to_pylist())
+    shared = np.array([text in of_both for text in sentences["text"].to_pylist()], np.bool_)
     contrast = Contrast.of(names[0], sentences, is_first & ~shared, ~is_first & ~shared, seed)
     check_sizes(contrast, [f"--a-texts {names[0]}", f"--b-texts {names[1]}"])
     notes = [f"{counted(int(shared.sum()) // 2, 'sentence')} in both groups, left out"] if shared.any() else []

@@ -21,8 +21,9 @@ _AT_ONCE = 50  # permutations in memory
 class Permutations:
     """Permutations of a contrast's labels over items: documents, or sentences.
 
-    Labels are permuted over documents, within data sets, if 90 % of the documents hold one group only; a document that
-    holds both gives away its share of group a. Otherwise they are permuted over sentences, within documents.
+    Labels are permuted over documents, within data sets, if 90 % of the documents hold one group only and each group
+    has such a document; a document that holds both gives away its share of group a. Otherwise they are permuted over
+    sentences, within documents.
 
     Attributes:
         items: the item of each sentence, `[n]`.
@@ -41,7 +42,7 @@ class Permutations:
         documents, is_a = contrast.documents, contrast.is_a
         share = np.bincount(documents, is_a) / np.bincount(documents)
         seeds = (seed, purpose, crc32(contrast.group.encode()))
-        if np.isin(share, (0, 1)).mean() >= PURE:
+        if np.isin(share, (0, 1)).mean() >= PURE and np.isin((0, 1), share).all():
             strata = np.zeros(len(share), np.int64)
             strata[documents] = contrast.datasets
             return cls(documents, share, strata, seeds)
@@ -81,10 +82,12 @@ class Permutations:
 
 
 def with_permuted_labels(contrast: Contrast, seed: int) -> Contrast:
-    """Return a contrast with permuted labels, as a control; a document that holds both groups gets its largest share.
+    """Return a contrast with permuted labels, as a control.
 
-    The permutation is not among those that p-values are made from.
+    The permutation is not among those that p-values are made from. Where a document gets a share of group a, each of
+    its sentences is in group a with this probability.
     """
     permutations = Permutations.of(contrast, seed, CONTRAST_LABELS)
     (labels,) = next(permutations.drawn(1))
-    return replace(contrast, is_a=labels[permutations.items] > 0.5)
+    drawn = np.random.default_rng((*permutations.seeds, 1)).random(len(contrast.rows))
+    return replace(contrast, is_a=drawn < labels[permutations.items])

@@ -122,6 +122,19 @@ def test_at_most_twenty_values_the_most_frequent() -> None:
     assert notes == ["--by topic: 5 values left out, too rare or after the first 20"]
 
 
+def test_values_of_few_documents_are_left_out_before_they_are_contrasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, of = [], Contrast.of
+    monkeypatch.setattr(Contrast, "of", lambda group, *own: made.append(group) or of(group, *own))
+    names: list[str | None] = [f"v{i}" for i in range(30) for _ in range(20)] + ["many", "more"] * 100
+    table = sentences(800, author=names)
+    alone = [
+        name if name.startswith("v") else one for name, one in zip(names, table["doc_id"].to_pylist(), strict=True)
+    ]
+    found, notes = contrasts_by_key(table.set_column(1, "doc_id", pa.array(alone)), "author", 0)
+    assert made == [one.group for one in found] == ["author=many", "author=more"]
+    assert notes == ["--by author: 30 values left out, too rare or after the first 20"]
+
+
 def test_intervals_are_by_sentence_without_documents() -> None:
     table = sentences(50)
     alone = table.set_column(1, "doc_id", pa.array([f"d{i}" for i in range(50)]))

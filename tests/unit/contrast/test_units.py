@@ -112,6 +112,16 @@ def test_permuted_labels_keep_documents_together() -> None:
     assert np.array_equal(permuted.rows, one.rows)
 
 
+@pytest.mark.parametrize("pure", [0, 1])  # documents that hold group a alone
+def test_permuted_labels_of_a_rare_group_in_mixed_documents_leave_it_its_size(pure: int) -> None:
+    one = contrast(4_000, documents=100)
+    one = replace(one, is_a=(one.documents < pure) | ((one.documents < 8) & (np.arange(4_000) % 3 == 0)))
+    permuted = with_permuted_labels(one, 0)
+    assert not np.array_equal(permuted.is_a, one.is_a)
+    assert permuted.is_a.sum() == pytest.approx(one.is_a.sum(), rel=0.2 * pure)
+    assert np.isfinite(measured(permuted, values_of(one)).auc[0]).all()
+
+
 @pytest.mark.slow
 def test_permuted_labels_are_significant_as_often_as_chance_says() -> None:
     """200 permutations of a key: 4 to 6 % of units have p < 0.05, and any has q < 0.05 in at most 18."""
