@@ -14,13 +14,12 @@ from jobs.run_folder.run import Run, RunReader
 from jobs.stage.other_run import RunPair
 from jobs.stage.outputs import file_of, read_partials
 from jobs.stage.runner import Stage
-from jobs.stage.scored import BOTH, Scored
+from jobs.stage.scored import Scored
 from jobs.stage.step import Step, Steps
 from ops import sampling, schema
 from ops.compare.figures import SHOWN, run_figures
 from ops.compare.run_scores import MEASURES, TABLE, Stores, Values, compared_rows, read_both
 from ops.figures.files import save_figures
-from ops.topk.neurons import POLES
 
 # The options of each stage that do not change its scores except by chance, or only change how many units have scores.
 _MAY_DIFFER = (
@@ -65,7 +64,10 @@ def check_runs(config: CompareConfig, run: Run) -> Control:
         print(f"compare/runs: skipped, because only one run has it: {', '.join(missing)}", file=sys.stderr)
     if layers != scored.neurons.layers:
         print(f"compare/runs: only the layers that both runs have are compared: {_listed(layers)}", file=sys.stderr)
-    return Control(pair, tables, layers, POLES if scored.poles == control.poles == BOTH else ("top",))
+    poles = scored.common_poles(control)
+    if not poles:
+        raise pair.refused("has no winners at the pole of this run; give a run with the same --poles")
+    return Control(pair, tables, layers, poles)
 
 
 def tables_of_both(pair: RunPair) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from jobs.compare.job import CompareConfig
 from jobs.compare.parts import ModelArgs, begin_part
 from jobs.engine.item import Item
-from jobs.run_folder.run import Run
+from jobs.run_folder.run import Run, RunReader
 from jobs.run_folder.run_json import RECORD
 from jobs.stage.checks import model_of_topk
 from jobs.stage.corpus_pass import describe
@@ -27,15 +27,15 @@ from ops.compare.model_shift import TwoModels, compare_runs, shift_rows, with_wh
 from ops.compare.text_set import parse_text_sets, read_text_set, said_left_out
 from ops.errors import InputError
 from ops.figures.files import save_figures
+from ops.model.activations import site_widths
 from ops.model.load import ModelFacts, read_facts
 from ops.model.names import FINE_TUNED
 from ops.model.tokenizer import Tokenizer
-from ops.shards import Shards, spans
+from ops.shards import spans
 from ops.sources.pieces import source_fingerprint
 from ops.sources.source import Source
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons, read_neurons
 
 PART, LAYERS, NEURONS = "compare/shift", "compare/shift_layers", "compare/shift_neurons"
 FLAG = "--against"
@@ -59,9 +59,9 @@ class Compared:
     against: ModelFacts
 
     @property
-    def other(self) -> Store | None:
-        """The folder of the other run, if its winners and its sample can be compared with the run's; else None."""
-        return self.pair.other.store if self.pair is not None and self.pair.same_ids else None
+    def other(self) -> RunReader | None:
+        """The other run, if its winners and its sample can be compared with the run's; else None."""
+        return self.pair.other if self.pair is not None and self.pair.same_ids else None
 
 
 def check_shift(config: CompareConfig, run: Run) -> Compared:
@@ -73,16 +73,15 @@ def check_shift(config: CompareConfig, run: Run) -> Compared:
     text_sets = parse_text_sets(config.text_set, config.text_column)
     pair, against = other_model(config, run)
     facts = model_of_topk(run)
-    other = pair.other if pair is not None else None
-    if (against.layers, against.width) != (facts.layers, facts.width) or (
-        other is not None and read_neurons(other.store).widths != read_neurons(run.store).widths
-    ):
+    scored = Scored.of(run)
+    here, there = scored.neurons.widths, site_widths(against, scored.site)
+    if there != here:
         raise InputError(
-            f"{FLAG} {config.against}: has {against.layers} layers of {against.width} units, {facts.name} "
-            f"{facts.layers} of {facts.width}; neurons are compared one by one, so give a model of the same sizes"
+            f"{FLAG} {config.against}: has {len(there)} layers of {max(there)} units, {facts.name} {len(here)} of "
+            f"{max(here)}; neurons are compared one by one, so give a model of the same sizes"
         )
     compared = Compared(text_sets, pair, facts, against)
-    if not text_sets and (compared.other is None or not len(common_rows(run.store, compared.other)[0])):
+    if not text_sets and (compared.other is None or not len(common_rows(run.store, compared.other.store)[0])):
         raise InputError(f"{FLAG} {config.against}: give sentences for both models to read with --text-set NAME=SOURCE")
     return compared
 
@@ -170,10 +169,14 @@ def shift_steps(config: CompareConfig, args: ModelArgs, stage: Stage, compared: 
     rows, moved = merge(args, names, texts.files, blocks)
     of_runs: dict[str, Arrays] = {}
     if compared.other is not None:
+        scored, of_other = Scored.of(stage.run), Scored.of(compared.other)
         yield [
             Step(
                 name="compare: two runs", items=[{}], outputs=lambda _: [RUNS], worker=compare_samples,
-                args={"store": store, "other": compared.other, "shards": stage.run.shards(), "neurons": neurons},
+                args={
+                    "store": store, "other": compared.other.store, "shards": stage.run.shards(), "neurons": neurons,
+                    "k": min(scored.k, of_other.k), "poles": scored.common_poles(of_other),
+                },
                 unit="pairs of runs",
             )
         ]  # fmt: skip
@@ -222,9 +225,9 @@ class Distancer:
         return write_arrays(shift=moved, distances=distances)
 
 
-def compare_samples(item: Item, store: Store, other: Store, shards: Shards, neurons: Neurons) -> pa.Table:
-    """Compare two runs: the sample's distances by layer, and each neuron's shift, Jaccard index and correlation."""
-    return write_arrays(**compare_runs(store, other, shards, neurons))
+def compare_samples(item: Item, **runs: Any) -> pa.Table:
+    """Compare two runs, given as `compare_runs` takes them."""
+    return write_arrays(**compare_runs(**runs))
 
 
 def merge(

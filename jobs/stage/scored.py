@@ -5,7 +5,7 @@ from typing import Any
 
 from jobs.run_folder.run import RunReader
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons, read_neurons
+from ops.topk.neurons import POLES, Neurons, read_neurons
 
 BOTH = 2  # poles of a run that keeps the highest activations and the lowest
 
@@ -46,6 +46,11 @@ class Scored:
     def poles(self) -> int:
         """The number of poles of each neuron."""
         return BOTH if self.identity["poles"] == "both" else 1
+
+    def common_poles(self, other: "Scored") -> tuple[str, ...]:
+        """Return the poles that this run and another one keep, in the order of `POLES`."""
+        kept = {str(run.identity["poles"]) for run in (self, other)} - {"both"}
+        return tuple(pole for pole in POLES if kept <= {pole})
 
     @property
     def sets(self) -> int:

@@ -18,7 +18,7 @@ from ops.shards import Shards
 from ops.statistics.by_document import means_by_document
 from ops.statistics.interval import Interval
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons, neuron_and_pole, parts, set_number
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole, parts, set_number
 from ops.topk.winner_groups import winner_groups
 
 BEYOND = 1 << 40  # above the number of any sentence and pole
@@ -57,8 +57,10 @@ class TwoModels:
         return total, distances
 
 
-def compare_runs(store: Store, other: Store, shards: Shards, neurons: Neurons) -> dict[str, Arrays]:
-    """Compare the winners and the activation samples of two runs of one corpus, neuron by neuron.
+def compare_runs(
+    store: Store, other: Store, shards: Shards, neurons: Neurons, k: int, poles: tuple[str, ...]
+) -> dict[str, Arrays]:
+    """Compare the first `k` winners at some poles and the activation samples of two runs of one corpus, by neuron.
 
     Returns:
         Each neuron's `shift`, `jaccard` index and `rank_correlation`, NaN if undefined; and the `distances`,
@@ -75,26 +77,30 @@ def compare_runs(store: Store, other: Store, shards: Shards, neurons: Neurons) -
     tables = read_rows(store, shards, sampled_sentences(store)[rows[0]], ["dataset", "doc_id"])
     documents = [document_codes(table["dataset"], table["doc_id"]).to_numpy() for table in tables]
     return {
-        "shift": shift, "jaccard": winner_jaccards(store, other, neurons), "rank_correlation": ranks,
+        "shift": shift, "jaccard": winner_jaccards(store, other, neurons, k, poles), "rank_correlation": ranks,
         "distances": np.stack(distances, 2), "documents": np.concatenate([np.zeros(0, np.int64), *documents]),
     }  # fmt: skip
 
 
-def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
-    """Return each neuron's winners in both runs divided by those in either, `[neurons]`; topk/ is read in parts."""
+def winner_jaccards(store: Store, other: Store, neurons: Neurons, k: int, poles: tuple[str, ...]) -> Float64s:
+    """Return each neuron's winners in both runs divided by those in either, `[neurons]`; topk/ is read in parts.
+
+    Only the first `k` winners at these poles count, as runs can differ in both.
+    """
     indices = np.full(len(neurons), np.nan)
     for _, first, stop in parts(len(neurons)):
-        own, of_other = (_winners(run, neurons, np.arange(first, stop)) for run in (store, other))
+        own, of_other = (_winners(run, neurons, np.arange(first, stop), k, poles) for run in (store, other))
         indices[first:stop] = jaccards(own, of_other, stop - first)
     return indices
 
 
-def _winners(store: Store, neurons: Neurons, numbers: Int64s) -> Int64s:
+def _winners(store: Store, neurons: Neurons, numbers: Int64s, k: int, poles: tuple[str, ...]) -> Int64s:
     """Return a number for each winner of a range of neurons, as `jaccards` takes it; the range's first neuron is 0."""
     winners = [np.zeros(0, np.int64)]
-    for sets, rows in winner_groups(store, neurons, numbers):
+    for sets, rows in winner_groups(store, neurons, numbers, ("sent_id", "rank")):
         neuron, pole = neuron_and_pole(sets)
-        winners.append((neuron - numbers[0]) * BEYOND + set_number(rows["sent_id"].to_numpy(), pole))
+        own = (neuron - numbers[0]) * BEYOND + set_number(rows["sent_id"].to_numpy(), pole)
+        winners.append(own[(rows["rank"].to_numpy() <= k) & np.isin(pole, [POLES.index(name) for name in poles])])
     return np.concatenate(winners)
 
 

@@ -181,6 +181,7 @@ table compare/shift_layers by text_set, layer: a text set and a layer
 table compare/shift_neurons by layer, unit: a neuron
     {NEURON}
     shift float32: mean distance between the two models' activations, over the sentences of all text sets
-    jaccard float32?: common winners divided by winners of either model; null unless compared with a run
+    jaccard float32?: common winners divided by winners of either model, at the poles and for the K of both \
+        runs; null unless compared with a run
     rank_correlation float32?: Spearman correlation over the sample; null unless compared with a run
 """)

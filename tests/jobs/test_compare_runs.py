@@ -130,6 +130,21 @@ def test_a_run_that_is_no_control_is_refused_in_one_line(
     assert (small_run[0] / "run.json").read_bytes() == before
 
 
+def test_the_poles_that_both_runs_keep_are_compared(
+    small_run: tuple[Path, Path], control_run: Path, tmp_path: Path
+) -> None:
+    def keeping(run: Path, poles: str) -> Path:
+        return changed(run, tmp_path / f"{run.name} {poles}", with_option("topk", "poles", poles))
+
+    out, other = keeping(small_run[0], "bottom"), keeping(control_run, "bottom")
+    with pytest.raises(InputError, match=r"^--against-run .*: has no winners at the pole of this run; give a run with"):
+        compare.JOB.run(config(out, keeping(control_run, "top")))
+    compare.JOB.run(config(out, other))
+    rows = {(row["measure"], row["layer"]): row["n"] for row in pq.read_table(out / "compare/runs").to_pylist()}
+    scores = pq.read_table(out / "scores").to_pylist()
+    assert rows["auc", None] == sum(row["pole"] == "bottom" and row["auc"] is not None for row in scores)
+
+
 def test_the_same_run_and_no_run_are_refused(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     shutil.copytree(small_run[0], tmp_path / "copy")
     for same in (small_run[0], tmp_path / "copy"):

@@ -19,7 +19,8 @@ from ops.compare.model_shift import (
     winner_jaccards,
     with_whole,
 )
-from ops.topk.neurons import Neurons, set_number
+from ops.statistics.association import place_in_group
+from ops.topk.neurons import POLES, Neurons, set_number
 
 RNG = np.random.default_rng(0)
 A = [RNG.normal(size=(40, width)).astype(np.float32) for width in (5, 7)]
@@ -80,14 +81,17 @@ def test_jaccards_are_those_of_sets() -> None:
 def test_winners_of_the_last_of_many_neurons_are_those_of_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     many = (1 << 23) + 2  # the last ones times `BEYOND` are beyond int64
 
-    def groups(run: Any, neurons: Neurons, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Table]]:
+    def groups(run: Any, _: Neurons, numbers: np.ndarray, names: Any) -> Iterator[tuple[np.ndarray, pa.Table]]:
         neuron, pole, sent_id = np.array(run).T
-        yield set_number(neuron, pole), pa.table({"sent_id": sent_id})
+        rank = place_in_group(set_number(neuron, pole)) + 1
+        yield set_number(neuron, pole), pa.table({"sent_id": sent_id, "rank": rank}).select(names)
 
     monkeypatch.setattr(model_shift, "parts", lambda neurons: [(0, neurons - 3, neurons)])
     monkeypatch.setattr(model_shift, "winner_groups", groups)
-    own: Any = [(many - 3, 1, 7), (many - 3, 0, 7), (many - 1, 0, 10**9), (many - 1, 0, 3)]
-    other: Any = [(many - 3, 1, 7), (many - 3, 0, 8), (many - 1, 0, 3), (many - 1, 0, 10**9)]
-    found = winner_jaccards(own, other, Neurons((many,)))
+    own: Any = [(many - 3, 0, 7), (many - 3, 1, 7), (many - 1, 0, 10**9), (many - 1, 0, 3)]
+    other: Any = [(many - 3, 0, 8), (many - 3, 1, 7), (many - 1, 0, 3), (many - 1, 0, 10**9)]
+    found = winner_jaccards(own, other, Neurons((many,)), 2, POLES)
     np.testing.assert_allclose(found[-3:], [1 / 3, np.nan, 1])
     assert np.isnan(found[:-3]).all()
+    found = winner_jaccards(own, other, Neurons((many,)), 1, ("bottom",))
+    np.testing.assert_allclose(found[-3:], [0, np.nan, 0], err_msg="first winners of the lowest pole alone")
