@@ -58,8 +58,9 @@ def neighbour_steps(config: CompareConfig, stage: Stage, scored: Scored, chosen:
             amount=products / len(ranges),
         ),
     ]  # fmt: skip
-    nearest = nearest_figure(read_table(stage.store, NEAREST.table))
-    figures = save_figures(stage.store, "compare/figures/neighbours", {"nearest": nearest}, stage.run.title)
+    nearest = read_table(stage.store, NEAREST.table)
+    drawn = {"nearest": nearest_figure(nearest)} if nearest.num_rows else {}
+    figures = save_figures(stage.store, "compare/figures/neighbours", drawn, stage.run.title)
     return {"rows": stage.store.dataset(TABLE).count_rows(), "neurons": chosen, "figures": figures}
 
 

@@ -15,6 +15,7 @@ from jobs.compare.shift import check_shift, shift
 from jobs.run_folder.again import command
 from jobs.run_folder.run import Run
 from jobs.run_folder.stages import STAGES
+from jobs.stage.checks import check_heard
 from jobs.stage.placement import check_device
 from jobs.stage.scored import Scored
 from jobs.stage.units import chosen_units
@@ -87,20 +88,21 @@ def check(config: CompareConfig, run: Run, parts: tuple[str, ...]) -> None:
     """Refuse invalid input before anything heavy starts.
 
     Raises:
-        InputError: a stage that a part reads is missing, an option or the run's site is unsuitable, or the activation
-            sample has fewer than three sentences.
+        InputError: a stage that a part reads is missing, an option or the run's site is unsuitable, all units are
+            silent, or the activation sample has fewer than three sentences.
     """
     for part in parts:
         for stage in STAGES[f"compare/{part}"].reads:
             run.require(stage)
         if part != "runs" and "mine" in STAGES[f"compare/{part}"].reads:
             check_mined(config, run, part)
+    check_heard(run)
     if "neighbours" in parts:
         chosen_units(config, run, "compared")
     figure_units(config.figure_units)
     check_device(config)
     scored = Scored.of(run)
-    if scored.sampled < 3 and {"dimensions", "neighbours", "groups"} & set(parts):
+    if scored.sampled < 3 and {"dimensions", "neighbours", "groups", "ablation"} & set(parts):
         raise InputError(
             f"--out {config.out}: its activation sample holds {scored.sampled} sentences, and neurons are compared on "
             "it; to draw a larger one, run",

@@ -15,7 +15,7 @@ from jobs.engine.item import Item
 from jobs.engine.under_way import counting
 from jobs.options.configs import flag_of
 from jobs.run_folder.run import Run, RunReader
-from jobs.stage.checks import model_of_topk
+from jobs.stage.checks import check_heard, model_of_topk
 from jobs.stage.dictionaries import ScorerArgs, block_of, dictionaries_of
 from jobs.stage.model_time import model_step
 from jobs.stage.other_run import RunPair
@@ -54,6 +54,7 @@ from ops.contrast.units import Matched, Separation, separation
 from ops.corpus.read_shard import read_rows, read_shard
 from ops.errors import InputError, counted
 from ops.explain.rotation import rotated
+from ops.explain.wording import percent
 from ops.facts.contrasts import said_of_probes
 from ops.figures.files import save_figures
 from ops.model.batches import encode_batches
@@ -90,6 +91,7 @@ def contrast(config: ContrastConfig, run: Run) -> None:
     """Run the stage, or the missing part of it, and print whether units do better than rotated axes and words."""
     check_groups(config)
     run.require("topk")
+    check_heard(run)
     texts = {name: own_texts(name, getattr(config, name), config.text_column) for name in TEXTS if config.a_texts}
     pair = open_random_run(config.random_run, run) if config.random_run else None
     is_scored = bool(texts) or config.sentences is not None
@@ -330,7 +332,9 @@ class ContrastJob:
             notes.append("each document has only one sentence, so intervals are by sentence")
         for one in contrasts:
             if (share := Matched.of(one).unmatched) > 0:
-                notes.append(f"{one.group}: {100 * share:.2g} % of the smaller group have no match in length")
+                notes.append(
+                    f"{one.group}: {percent(share)} of the smaller group have no match, so matched_auc omits them"
+                )
         for note in notes:
             self.stage.say(note)
         return self._write(args)

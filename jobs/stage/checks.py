@@ -17,6 +17,8 @@ from ops.sources.pieces import check_source
 from ops.sources.source import Source
 from ops.sources.spec import READABLE, parse_source
 from ops.sources.text import PARAGRAPHS
+from ops.topk.neurons import read_neurons
+from ops.topk.silent import read_silent
 
 
 def check_sources(config: CorpusConfig) -> list[Source]:
@@ -90,6 +92,15 @@ def model_of_topk(run: RunReader, name: str = "") -> ModelFacts:
             command(run.store.uri, "topk", topk["config"], redo=True),
         )
     return facts
+
+
+def check_heard(run: RunReader) -> None:
+    """Refuse a run whose units are all silent."""
+    if read_silent(run.store, read_neurons(run.store)).all():
+        raise InputError(
+            f"--out {run.store.uri}: each of its units is silent in this corpus, so there is nothing to measure; give "
+            "a run of another --dictionary, --model or --corpus"
+        )
 
 
 def check_ingest_options(config: CorpusModelConfig) -> None:

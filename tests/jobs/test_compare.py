@@ -1,5 +1,6 @@
 """The job `compare`: what its tables say of a small run, the same however it ran, and wrong calls."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -260,6 +261,17 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
             compare.JOB.run(config(out, **{"against": str(model), "text_set": (), **options}))
         assert message in str(error.value), message
     assert (out / "run.json").read_bytes() == before
+    for (option, value), told in {
+        ("identity", ("site", "mlp")): r"--against .*: has 2 layers of 20 units, .* 2 of 12; neurons are compared",
+        ("counts", ("activation_sample", 0)): "its activation sample holds 0 sentences, and neurons are compared on it",
+    }.items():
+        other, record = tmp_path / option, json.loads(before)
+        shutil.copytree(out, other)
+        record["stages"]["topk"][option] |= [value]
+        (other / "run.json").write_text(json.dumps(record))
+        part = "shift" if option == "identity" else "ablation"
+        with pytest.raises(InputError, match=told):
+            compare.JOB.run(config(other, part=(part,), against=str(model), ablate=1))
     with pytest.raises(InputError, match="nothing was compared yet"):
         show.JOB.run(ShowConfig.model_validate({"out": str(small_run[0]), "compare": True}))
     with pytest.raises(InputError, match=r"topk/ is missing, as there is no run here; make one with atlas run"):

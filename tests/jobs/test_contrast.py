@@ -173,6 +173,9 @@ def test_texts_of_ones_own(copy: Path, tmp_path: Path, capsys: pytest.CaptureFix
     (first,) = rows(copy, "units", "rank = 1")
     assert (first["group"], first["unit"], first["auc"], first["n_a"], first["n_b"]) == ("mine", 0, 1, 40, 40)
     assert "mine: one unit (AUC 1.00)" in capsys.readouterr().out
+    (tmp_path / "yours.txt").write_text("\n".join(f"{line} " * 4 for line in lines) + "\n", encoding="utf-8")
+    again(copy, **texts, split="none", no_probes=True)
+    assert "mine: 100 % of the smaller group have no match, so matched_auc omits them" in capsys.readouterr().err
     (tmp_path / "yours.txt").write_text(".\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"--b-texts .*yours.txt: gives no usable sentence"):
         again(copy, **texts, split="none")

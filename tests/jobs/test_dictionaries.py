@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from safetensors.numpy import save_file
 
 from jobs.browse.server import Browser
 from jobs.compare import job as compare
+from jobs.contrast import job as contrast
 from jobs.export import job as export
 from jobs.report import job as report
 from jobs.run import job as run_job
@@ -75,6 +77,30 @@ def test_a_dictionary_whose_features_are_mostly_dead_is_mined_and_explained(
     assert "It has no winners: it is active in no sentence" in capsys.readouterr().out
     report.JOB.run(report.ReportConfig(out=str(tmp_path / "out"), neurons=(f"{LAYER}:3",)))
     assert "This unit is silent" in (tmp_path / f"out/report/neurons/{LAYER}-3.html").read_text()
+
+
+@pytest.mark.parametrize("heard", [0, 1])
+def test_a_dictionary_without_two_features_that_are_heard(
+    heard: int, features: tuple[Path, Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = weights("topk", WIDTH, FEATURES)
+    own["b_enc"][heard:] = -1e6
+    folder, out = write(tmp_path / "sae", "topk", own, f"blocks.{LAYER - 1}.hook_resid_post", k=3), tmp_path / "run"
+    shutil.copytree(features[0], out)
+    options = {"out": str(out), "model": str(features[1]), "k": K, "workers": 1, "redo": True}
+    topk.JOB.run(topk.TopkConfig.model_validate({**options, "dictionary": (f"{LAYER}={folder}",)}))
+    compared = compare.CompareConfig(out=str(out), workers=1)
+    if heard:
+        compare.JOB.run(compared)
+        assert not pq.read_table(out / "compare/neighbours").num_rows
+        show.JOB.run(show.ShowConfig(out=str(out), compare=True))
+        return
+    for do in (
+        partial(compare.JOB.run, compared),
+        partial(contrast.JOB.run, contrast.ContrastConfig(out=str(out), by=("topic",))),
+    ):
+        with pytest.raises(InputError, match=r"^--out .*: each of its units is silent in this corpus"):
+            do()
 
 
 def test_the_tables_are_of_the_features(features: tuple[Path, Path, Path]) -> None:
