@@ -221,7 +221,7 @@ def null_audits(run: MinedRun, sets: int, seed: int) -> dict[str, Any]:
     most = AuditConfig.model_fields["winners"].default
     table = winners_table(datasets)
     real = read_dataset_winners(run.store, run.neurons, sentences, some, table, division.of_row, most)
-    drawing = NullSets(run, [rows for _, rows in real], seed)
+    drawing = NullSets(run, [rows for _, rows in real if len(rows)], seed)
     found = {}
     for way in AUDITED_WAYS:
         verdicts = [_audit(audited, *one) for one in enumerate(drawing.draw(way, sets))]

@@ -53,17 +53,25 @@ class Tested:
 
 
 class ExplanationLiterals:
-    """The literals of explanations, without hubs; `pool` is the result of `audited_literals`."""
+    """The literals of explanations, without hubs; `pool` is the result of `audited_literals`.
+
+    Attributes:
+        tested_on: the pole on whose winners activation models are tested: `top`, or `bottom` if the run has only that.
+    """
 
     def __init__(self, store: Store, neurons: Neurons, pool: pa.Table) -> None:
         self._place = {key: number for number, key in enumerate(_keys(pool))}
-        self._folds = _by_set(store, neurons, "explanation_folds", [*_COLUMNS, "fold"])
-        self._terms = _by_set(store, neurons, "explanation_terms", [*_COLUMNS, "model", "share", "baseline_share"])
+        poles = read_table(store, "explanations", columns=["pole"])["pole"].unique().to_pylist()
+        self.tested_on = "bottom" if poles == ["bottom"] else "top"
+        given = store, neurons, self.tested_on
+        self._folds = _by_set(*given, "explanation_folds", [*_COLUMNS, "fold"])
+        self._terms = _by_set(*given, "explanation_terms", [*_COLUMNS, "model", "share", "baseline_share"])
 
     def of(self, numbers: Int64s) -> dict[int, list[Tested]]:
         """Return the literals of some neurons by set number: of cards, in the order of their folds, and then of models.
 
-        A neuron's activation model is tested on the winners of its pole `top`.
+        A literal of an activation model is tested as it moves the activation towards the pole `tested_on`. Its pooled
+        lift is among the highest activations, so it is NaN for `bottom`.
         """
         folds, terms = (
             rows.filter(np.isin(rows["set"].to_numpy() // len(POLES), numbers)).to_pylist()
@@ -86,14 +94,16 @@ class ExplanationLiterals:
         for row in terms:
             if row["model"] == "activation" and _key(row) in self._place:
                 of_set = tested.setdefault(row["set"], [])
-                of_set.append(Tested(self._place[_key(row)], np.arange(FOLDS) >= HALF, _lift(row), row))
+                up = self.tested_on == "top"
+                moves, lift = row | {"negated": row["negated"] == up}, _lift(row) if up else np.nan
+                of_set.append(Tested(self._place[_key(row)], np.arange(FOLDS) >= HALF, lift, moves))
         return tested
 
 
-def _by_set(store: Store, neurons: Neurons, table: str, columns: list[str]) -> pa.Table:
-    """Return columns of a table and the column `set`, a set number; the set of an activation model is that of `top`."""
+def _by_set(store: Store, neurons: Neurons, pole: str, table: str, columns: list[str]) -> pa.Table:
+    """Return columns of a table and the column `set`, a set number; an activation model's set is that of `pole`."""
     rows = read_table(store, table, columns=columns)
-    filled = rows.set_column(columns.index("pole"), "pole", pc.fill_null(rows["pole"], "top"))
+    filled = rows.set_column(columns.index("pole"), "pole", pc.fill_null(rows["pole"], pole))
     return rows.append_column("set", pa.array(neurons.set_numbers(filled)))
 
 

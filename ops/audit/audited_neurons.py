@@ -23,6 +23,7 @@ from ops.statistics.lifts import Counted, Lifts, lifts
 from ops.statistics.ratio import Ratio
 from ops.storage.store import Store
 from ops.topk.neurons import POLES, Neurons, set_number
+from ops.topk.winner_groups import winner_groups
 
 TABLES = ("portability", "patterns", "neurons")
 
@@ -120,7 +121,7 @@ class AuditedNeurons:
             every = self.layer(layer)[:, units[layers == layer].astype(np.int64)]
             predicted, modelled = np.zeros(every.shape), set()
             for column, number in enumerate(neurons):
-                for term in tested.get(int(set_number(number, POLES.index("top"))), []):
+                for term in tested.get(int(set_number(number, POLES.index(self.explanations.tested_on))), []):
                     if term.row["model"] == "activation":
                         modelled.add(number)
                         predicted[having(self._matrix, term.literal), column] += term.row["weight"]
@@ -161,6 +162,8 @@ def read_dataset_winners(
 ) -> Iterator[tuple[int, Int64s]]:
     """Yield the sets of some neurons in order: the set's number, and the rows of its winners in data sets, ascending.
 
+    Every set that has winners in `topk/` is there, also one without any in these data sets.
+
     Args:
         numbers: the numbers of the neurons to read, ascending.
         table: `topk_by_dataset` or `topk`.
@@ -175,8 +178,10 @@ def read_dataset_winners(
     order = order[key[order] >= 0]
     kept = np.zeros(len(key), np.bool_)
     kept[order[place_in_group(key[order]) < most]] = True
-    chosen = WinnerSets(winners.number, winners.rows.where(kept)).by_row()
-    yield from ((number, rows) for number, rows in chosen.each() if len(rows))
+    chosen = dict(WinnerSets(winners.number, winners.rows.where(kept)).by_row().each())
+    none = np.zeros(0, np.int64)
+    every = np.unique(np.concatenate([none, *(number for number, _ in winner_groups(store, neurons, numbers))]))
+    yield from ((number, chosen.get(number, none)) for number in every.tolist())
 
 
 class WithinParts:

@@ -23,15 +23,16 @@ def run(tmp_path: Path) -> Store:
         for rank, row in enumerate(winners)
     ]
     layout = pa.schema([field for field in schema("topk") if field.name in rows[0]])
-    (tmp_path / "topk_by_dataset").mkdir()
-    path = tmp_path / "topk_by_dataset" / "part-00000.parquet"
-    pq.write_table(pa.Table.from_pylist(rows, layout), path, row_group_size=7)
+    elsewhere = {"layer": 1, "unit": 2, "pole": "top", "rank": 1, "sent_id": 104}
+    for name, own in (("topk_by_dataset", rows), ("topk", [*rows, elsewhere])):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.Table.from_pylist(own, layout), tmp_path / name / "part-00000.parquet", row_group_size=7)
     return Store(str(tmp_path))
 
 
 def read(run: Store, most: int, numbers: list[int]) -> dict[int, list[int]]:
     sentences = SimpleNamespace(rows=lambda ids: ids - 100)
-    found = read_dataset_winners(run, Neurons((2,)), sentences, np.array(numbers), "topk_by_dataset", PART, most)  # type: ignore[arg-type]
+    found = read_dataset_winners(run, Neurons((3,)), sentences, np.array(numbers), "topk_by_dataset", PART, most)  # type: ignore[arg-type]
     return {number: rows.tolist() for number, rows in found}
 
 
@@ -39,3 +40,7 @@ def test_sets_have_the_first_winners_of_each_data_set_by_row(run: Store) -> None
     assert read(run, 2, [0]) == {0: [0, 2, 3, 6], 1: [1, 5, 7, 8]}
     assert read(run, 1, [0, 1]) == {number: rows for own in (0, 2) for number, rows in
                                                        ((own, [0, 3]), (own + 1, [1, 7]))}  # fmt: skip
+
+
+def test_a_set_without_a_winner_in_the_data_sets_is_there(run: Store) -> None:
+    assert read(run, 1, [1, 2]) == {2: [0, 3], 3: [1, 7], 5: []}
