@@ -174,7 +174,9 @@ class SampleExplainer:
     def _card_measures(self, activations: Float32s) -> dict[str, Float64s]:
         """Return how well cards distinguish the top 1 % of the sample along each axis from the rest of the sample.
 
-        `found` says whether a card has a literal that is not nuisance and beats chance and nuisance as a rule does.
+        Sentences in which a sparse feature is not active are not among the top. Measures are NaN for an axis with fewer
+        than `LEAST_SAMPLE_WINNERS` top sentences. `found` says whether a card has a literal that is not nuisance and
+        beats chance and nuisance as a rule does.
         """
         n, axes = activations.shape
         size = max(n // SAMPLE_WINNERS, LEAST_SAMPLE_WINNERS)
@@ -182,10 +184,14 @@ class SampleExplainer:
         if 2 * size > n:
             return measured
         for axis, top in enumerate(np.sort(highest(activations.T, size), 1)):
+            if self._is_sparse:
+                top = top[activations[top, axis] > 0]
+            if len(top) < LEAST_SAMPLE_WINNERS:
+                continue
             folded = self._sets.fold(self.rows[top])
             evidence = Evidence(
-                winners=size, documents=folded.documents, folds=folded.folds, too_many=False, f1=folded.calls.f1,
-                chance=by_chance(size, n), nuisance=folded.of_nuisance.f1, matched=None, finds=folded.size > 0,
+                winners=len(top), documents=folded.documents, folds=folded.folds, too_many=False, f1=folded.calls.f1,
+                chance=by_chance(len(top), n), nuisance=folded.of_nuisance.f1, matched=None, finds=folded.size > 0,
                 area=None,
             )  # fmt: skip
             measured["f1"][axis], measured["nuisance_f1"][axis] = folded.calls.f1.value, folded.of_nuisance.f1.value
