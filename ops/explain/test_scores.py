@@ -49,7 +49,7 @@ class Calls:
     @cached_property
     def f1(self) -> Ratio:
         """F1 at the corpus's own rate of winners."""
-        return Ratio.of(self.documents, 2 * self.hits, self.called + self.winners, self.more)
+        return Ratio.of(self.documents, 2 * self.hits, self.called + self.winners, self.more, hit=2.0)
 
     @cached_property
     def precision(self) -> Ratio:

@@ -89,8 +89,9 @@ def areas_by_document(
     This is the area under the ROC curve; ties count half. A sentence adds the share of the other set on its right side
     minus the area, divided by the size of its own set, to the deviation (DeLong et al. 1988, for clusters Obuchowski
     1997). A document's sum e_d covers its sentences of both sets, and s_d is the larger of its two shares. The interval
-    is Student's on the logit scale, with Satterthwaite's degrees of freedom. For an area of 0 or 1 it is Wilson's
-    (1927) for the documents of the set that has fewer. It is NaN if a set has fewer than two documents.
+    is Student's on the logit scale, with Satterthwaite's degrees of freedom. For an area of 0 or 1, or if documents do
+    not differ, it is Wilson's (1927) for the documents of the set that has fewer. It is NaN if a set has fewer than two
+    documents.
 
     In 2,000 simulations of each setting with 5 to 200 documents of unequal size in a set, or in both, 93 to 97 % of the
     intervals contained an area of 0.5 or 0.76, and 92 to 97 % one of 0.92 (`python -m bench calibration --intervals`).
@@ -163,13 +164,13 @@ def areas_with_ends(area: Float64s, error: Float64s, freedom: Float64s, document
 
     Args:
         area, error, freedom: the areas, their standard errors and degrees of freedom, `[units]`.
-        documents: number of documents of the set that has fewer, for areas of 0 or 1.
+        documents: number of documents of the set that has fewer, for areas of 0 or 1 and errors of 0.
     """
-    inside = (area > 0) & (area < 1)
-    middle = np.where(inside, area, 0.5)
+    varies = (area > 0) & (area < 1) & (error > 0)
+    middle = np.where(varies, area, 0.5)
     half = t_quantile(freedom) * error / (middle * (1 - middle))
-    ends = np.where(error > 0, expit(logit(middle) + np.stack([-half, half])), middle)
-    for unit in np.flatnonzero((area == 0) | (area == 1)):
+    ends = expit(logit(middle) + np.stack([-half, half]))
+    for unit in np.flatnonzero(~varies):
         ends[:, unit] = wilson(float(area[unit]), documents)[1:]
     return np.stack([area, *ends])
 

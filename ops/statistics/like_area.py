@@ -41,13 +41,11 @@ class LikeArea:
         interval = _with_interval(linear, documents)
         if math.isnan(interval.low):
             return interval, math.nan
-        error, n = linear.error(0.0)[0], float(documents)
-        if self.auc in (0.0, 1.0):
-            return interval, float(2 * ndtr(-math.sqrt(n)))
-        if error == 0:
-            return interval, float(self.auc == 0.5)
+        error, above = linear.error(0.0)[0], 2 * abs(self.auc - 0.5)
+        if self.auc in (0.0, 1.0) or error == 0:
+            return interval, float(2 * ndtr(-above * math.sqrt(documents)))
         n = self.auc * (1 - self.auc) / error**2
-        return interval, float(2 * stdtr(linear.freedom, -2 * abs(self.auc - 0.5) * math.sqrt(n)))
+        return interval, float(2 * stdtr(linear.freedom, -above * math.sqrt(n)))
 
 
 def like_area(
@@ -118,8 +116,9 @@ def intervals(areas: Sequence[LikeArea]) -> tuple[list[Interval], Interval]:
 
     Both are ratios of sums over documents, linearised (see `ops.statistics.ratio`). The interval of an area is Wilson's
     (1927) with Student's quantile, for the number of observations at which a share would have this variance. For an
-    area of 0 or 1, the number of documents with winners is used instead. With fewer than two such documents the
-    interval is NaN. A bootstrap of 250 samples gave the same coverage, but moved the ends with its seed.
+    area of 0 or 1, or if documents do not differ, the number of documents with winners is used instead. With fewer than
+    two such documents the interval is NaN. A bootstrap of 250 samples gave the same coverage, but moved the ends with
+    its seed.
 
     If the winners of either of the two sets come from fewer than `LEAST_DOCUMENTS` documents, the difference is NaN,
     because so few documents say little about the spread.
@@ -137,13 +136,9 @@ def _with_interval(area: Ratio, documents: int) -> Interval:
     if documents < 2:
         return Interval(area.value, math.nan, math.nan)
     auc, (error, _) = area.value, area.error(0.0)
-    if auc in (0.0, 1.0):
+    if auc in (0.0, 1.0) or error == 0:
         return wilson(auc, documents)
-    return (
-        wilson(auc, auc * (1 - auc) / error**2, float(t_quantile(area.freedom)))
-        if error > 0
-        else Interval(auc, auc, auc)
-    )
+    return wilson(auc, auc * (1 - auc) / error**2, float(t_quantile(area.freedom)))
 
 
 def _gains(winners: Float64s, others: Float64s, first: Int64s, stop: Int64s) -> tuple[float, Float64s, Float64s]:

@@ -27,6 +27,13 @@ GOOD = Evidence(
     winners=100, documents=DOCUMENTS, folds=10, too_many=False, f1=measured(0.4), chance=0.02, nuisance=measured(0.15),
     matched=measured(0.1), finds=True, area=None,
 )  # fmt: skip
+
+
+def empty(documents: int) -> Ratio:
+    """Return the F1 of cards that call nothing a winner."""
+    return Ratio.of(np.arange(documents), np.zeros(documents), np.ones(documents), hit=2.0)
+
+
 LITTLE = {"f1": measured(0.05), "nuisance": measured(0.03), "matched": measured(0.02)}
 TENDS, TENDS_LITTLE = Interval(0.58, 0.52, 0.64), Interval(0.54, 0.51, 0.57)
 UNSURE, NOTHING = Interval(0.58, 0.49, 0.67), Interval(0.5, 0.46, 0.54)
@@ -67,6 +74,9 @@ UNSURE, NOTHING = Interval(0.58, 0.49, 0.67), Interval(0.5, 0.46, 0.54)
         ({**LITTLE, "f1": measured(0.05, 0.03), "area": NOTHING}, "unconfirmed"),
         ({**LITTLE, "area": Interval(0.5, 0.44, 0.56)}, "unconfirmed"),
         ({**LITTLE, "nuisance": measured(0.06), "area": NOTHING}, "source"),
+        # Few winners of which none is called show no spread, and little else.
+        ({**LITTLE, "f1": empty(60), "area": NOTHING}, "unconfirmed"),
+        ({**LITTLE, "f1": empty(80), "area": NOTHING}, "none"),
         # Without scores there is neither a tendency nor none.
         ({**LITTLE, "area": None}, "unconfirmed"),
         ({**LITTLE, "area": Interval(math.nan, math.nan, math.nan)}, "unconfirmed"),

@@ -60,7 +60,7 @@ def slow_area(
         squares = [square + share**2 for square, share in zip(squares, shares, strict=True)]
     freedom = [max(1 / square - 1, 1) for square in squares]
     if variance < 1e-20:
-        return area, area, area
+        return tuple(wilson(area, fewest))
     whole = sum(by_set) ** 2 / sum(v**2 / free for v, free in zip(by_set, freedom, strict=True))
     reach = t.ppf(0.975, whole) * math.sqrt(variance) / (area * (1 - area))
     low, high = (1 / (1 + math.exp(-math.log(area / (1 - area)) - side * reach)) for side in (-1, 1))
@@ -120,6 +120,6 @@ def test_one_document_has_no_interval_and_extremes_one_within_0_and_1() -> None:
     top = area_by_document([5.0, 6.0], [1.0, 2.0], [0, 1])
     assert (top.value, top.high) == (1.0, 1.0)
     assert 0 < top.low < 1
-    assert area_by_document([1.0, 1.0], [1.0, 1.0], [0, 1]).low == 0.5
+    assert area_by_document([1.0, 1.0], [1.0, 1.0], [0, 1]) == pytest.approx(wilson(0.5, 2))
     with pytest.raises(ValueError, match="NaN"):
         area_by_document([math.nan], [1.0], [0])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from ops.statistics.by_document import area_by_document
-from ops.statistics.interval import Interval
+from ops.statistics.interval import Interval, wilson
 from ops.statistics.like_area import LikeArea, intervals, like_area, pooled
 from ops.statistics.ratio import LEAST_DOCUMENTS
 
@@ -149,7 +149,8 @@ def test_intervals_at_the_ends_stay_within_0_and_1() -> None:
     assert 0 < low.high < 0.3
     same = whole(np.ones(20), np.ones(30), documents, np.arange(30))
     found, excess = intervals([same, same])
-    assert found[0] == Interval(0.5, 0.5, 0.5)
+    assert found[0] == wilson(0.5, 20)
+    assert same.interval_and_p() == (found[0], 1.0)
     assert excess == Interval(0.0, 0.0, 0.0)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
+from ops.statistics.interval import wilson
 from ops.statistics.ratio import Ratio
 
 SUMS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=25)
@@ -55,6 +56,24 @@ def test_ends_are_within_zero_and_one_and_few_documents_have_none() -> None:
     nothing = made([(0, 0)] * 12, 0)
     assert math.isnan(nothing.value)
     assert math.isnan(nothing.interval().low)
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_documents_that_are_all_alike_are_no_certainty(share: int) -> None:
+    alike = made([(3 * share, 3 - 3 * share)] * 14, 0)
+    assert alike.interval() == pytest.approx(wilson(share, 14))
+    assert alike.minus(0.25) == pytest.approx([number - 0.25 for number in wilson(share, 14)])
+    assert alike.minus(alike) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("documents", [20, 60])
+def test_the_upper_end_of_an_f1_of_0_is_the_f1_at_the_upper_end_of_recall(documents: int) -> None:
+    misses = np.ones(documents)
+    f1, recall = (Ratio.of(np.arange(documents), 0 * misses, misses, hit=hit).interval() for hit in (2.0, 1.0))
+    assert f1[:2] == recall[:2] == (0.0, 0.0)
+    assert f1.high == pytest.approx(2 * recall.high / (1 + recall.high))
+    # With such a recall, few samples would have no hit at all.
+    assert (1 - recall.high) ** documents < 0.05
 
 
 @pytest.mark.parametrize("documents", [15, 60])
