@@ -20,6 +20,7 @@ from ops.sentences.store import SentenceStore
 from ops.sentences.winner_sets import WinnerSets, read_winner_sets
 from ops.storage.store import Store
 from ops.topk.neurons import POLES, Neurons, set_number
+from ops.topk.silent import read_silent
 
 
 class Mining:
@@ -63,12 +64,15 @@ class Mining:
     def _random_sets(self, store: Store, first: int, stop: int) -> WinnerSets:
         """Draw two random sets for each index from `first` to `stop`, modelled on the winners of some mined neurons.
 
-        They are numbered as if they were the two poles of further neurons after the run's last one.
+        Silent neurons are not drawn, because a feature that is never active has no winners. The sets are numbered as if
+        they were the two poles of further neurons after the run's last one.
         """
-        some, neurons = min(stop - first, len(self.mined)), len(self.neurons) + np.arange(first, stop)
+        like_neurons = self.mined[~read_silent(store, self.neurons)[self.mined]]
+        some, neurons = min(stop - first, len(like_neurons)), len(self.neurons) + np.arange(first, stop)
         draws = np.random.default_rng([self.seed, NULL_SETS, 0, int(neurons[0])])
-        start = int(draws.integers(len(self.mined) - some + 1))
-        _, like = self.winners(store, start, start + some)
+        start = int(draws.integers(len(like_neurons) - some + 1))
+        drawn = like_neurons[start : start + some]
+        _, like = read_winner_sets(store, self.neurons, self.sentences, drawn).by_row()
         baseline = np.flatnonzero(self.sentences.baseline)
         sets = null_sets(baseline, np.asarray(self.sentences.doc), like, neurons, self.seed)
         return WinnerSets(set_number(neurons[:, None], np.arange(len(POLES))).ravel(), sets)

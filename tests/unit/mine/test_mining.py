@@ -37,7 +37,7 @@ Drawn = dict[tuple[int, int], list[int]]
 
 @pytest.fixture
 def drawn(tmp_path: Path) -> Drawn:
-    """Write topk/ and return the sentences' ids of each neuron and pole."""
+    """Write topk/ and neurons/, and return the sentences' ids of each neuron and pole."""
     store, rng = Store(str(tmp_path)), np.random.default_rng(0)
     found = {
         (neuron, pole): (2 * rng.permutation(SENTENCES)[:K]).tolist()
@@ -53,7 +53,16 @@ def drawn(tmp_path: Path) -> Drawn:
         columns = [layer, unit, pa.array(POLES).take(pa.array(pole)), rank, np.zeros(len(own)), ids]
         table = pa.table([*map(pa.array, columns)], names=schema("topk").names).cast(schema("topk"))
         write_part(store, "topk", part, schema("topk"), [table], "f")
+    write_silent(store, [])
     return found
+
+
+def write_silent(store: Store, silent: list[int]) -> None:
+    """Write the columns of neurons/ that say which neurons are silent."""
+    layer, unit = NEURONS.layer_and_unit(np.arange(len(NEURONS)))
+    columns = layer, unit, np.isin(np.arange(len(NEURONS)), silent)
+    layout = pa.schema([schema("neurons").field(name) for name in ("layer", "unit", "is_silent")])
+    write_part(store, "neurons", 0, layout, [pa.table([*map(pa.array, columns)], schema=layout)], "f")
 
 
 def open_mining(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Mining:
@@ -239,3 +248,16 @@ def test_beyond_the_last_neuron_are_random_sets_like_its_winners(
     # They are mined as winners, and nothing is held out of them.
     candidates = mining.candidates(number, sets)
     assert set(candidates["set"].to_pylist()) <= set((len(SETS) * number).tolist())
+
+
+def test_random_sets_are_like_the_winners_of_neurons_that_have_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, only = Store(str(tmp_path)), 250
+    layer, unit = (int(own[0]) for own in NEURONS.layer_and_unit(np.array([only])))
+    columns = [[layer] * K, [unit] * K, ["top"] * K, range(K), [1.0] * K, range(0, 2 * K, 2)]
+    table = pa.table([*map(pa.array, columns)], names=schema("topk").names).cast(schema("topk"))
+    write_part(store, "topk", 0, schema("topk"), [table], "f")
+    write_silent(store, [number for number in range(len(NEURONS)) if number != only])
+    _, sets = open_mining(tmp_path, monkeypatch).winners(store, len(NEURONS), len(NEURONS) + 2)
+    assert sets.lengths.tolist() == [K] * 4
