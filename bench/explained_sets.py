@@ -30,7 +30,7 @@ from ops.literals.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.literals.run_pool import make_pool
 from ops.mine.mining import Mining
 from ops.sentences.local_copy import open_sentences
-from ops.sentences.selection import most_wins
+from ops.sentences.selection import THRESHOLDS, most_wins, with_winners
 from ops.sentences.store import SentenceStore
 from ops.sentences.winner_sets import WinnerSets, read_winner_sets, winner_rows
 from ops.statistics.interval import Interval
@@ -79,10 +79,11 @@ class MinedRun:
         self.known = known_rows(self.sentences, sampled_sentences(self.store))
         self.literals = Literals(self.pool, mining.text, mining.kinds, self.mine["nuisance"])
         self.matrix = incidence(self.literals.find(self.known), len(self.known))
+        thresholds = read_table(self.store, "neurons", columns=THRESHOLDS)
         self.hubs = Hubs.find(
             np.asarray(self.sentences.wins), winner_rows(self.store, self.neurons, self.sentences),
             set_number(len(self.neurons), 0) + MOST_SETS,
-            most_wins(self.scored.k, self.scored.sentences, self.scored.sets),
+            most_wins(self.scored.k, self.scored.sentences, with_winners(thresholds)),
         )  # fmt: skip
         self.pairs = Pairs.joined([])
         if self.scored.sampled:

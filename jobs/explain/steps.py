@@ -27,11 +27,11 @@ from ops.literals.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.literals.run_pool import hubs_table, make_pool, read_hubs, read_word_statistics, word_statistics_table
 from ops.model.names import ModelFacts
 from ops.schema.verdicts import VERDICTS
-from ops.sentences.selection import most_wins
+from ops.sentences.selection import THRESHOLDS, most_wins, with_winners
 from ops.sentences.winner_sets import winner_rows
 from ops.storage.arrays import read_arrays, write_arrays
 from ops.storage.store import Store
-from ops.storage.tables import part_name
+from ops.storage.tables import part_name, read_table
 from ops.topk.neurons import set_number
 from ops.topk.silent import read_silent
 
@@ -213,7 +213,7 @@ def make_pools(item: Item, args: ExplainArgs, listed: list[Item]) -> Made:
     """Make the pool of literals, and find facts about words and the hubs: sentences that win for nearly all neurons."""
     mining = args.mining()
     sets = set_number(len(args.neurons), 0)
-    most = most_wins(args.k, args.scored, len(args.neurons) * args.poles)
+    most = most_wins(args.k, args.scored, with_winners(read_table(args.store, "neurons", columns=THRESHOLDS)))
     winners = winner_rows(args.store, args.neurons, mining.sentences)
     hubs = Hubs.find(np.asarray(mining.sentences.wins), winners, sets, most)
     counts = read_partials(args.store, [listed_file(part["range"]) for part in listed])

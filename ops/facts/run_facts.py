@@ -12,7 +12,7 @@ from ops.facts.findings import LEAST_COUNT
 from ops.facts.rows import POLE, Key, Pair, Row, Rows, any_of, grouped, key_of
 from ops.schema import schema
 from ops.schema.verdicts import RULE
-from ops.sentences.selection import most_wins
+from ops.sentences.selection import THRESHOLDS, most_wins, with_winners
 from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
 from ops.topk.neurons import read_neurons
@@ -47,8 +47,9 @@ class RunFacts:
         self.names = unit_names(topk)
         self.poles: tuple[str, ...] = ("top", "bottom") if kept == "both" else (kept,)
         self.winners: int = min(topk["identity"]["k"], scored)
-        self.most_wins = most_wins(self.winners, scored, len(self.units) * len(self.poles))
-        self.silent = silent_neurons(self.tables.read("neurons", None, COLUMNS))
+        neurons = self.tables.read("neurons", None, [*COLUMNS, *THRESHOLDS])
+        self.most_wins = most_wins(self.winners, scored, with_winners(neurons))
+        self.silent = silent_neurons(neurons)
 
     def read(self, table: str, where: pc.Expression | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows of a table that satisfy `where` (None: all rows); no rows if the run lacks the table."""

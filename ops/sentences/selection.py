@@ -1,16 +1,19 @@
 """The choice of the sentences to annotate and their roles, and the number of wins above which a sentence is a hub."""
 
 import numpy as np
+import pyarrow as pa
 
 from ops.arrays import Int32s, UInt8s
 from ops.sampling import BASELINE, draw
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
+from ops.topk.neurons import POLES
 
 SELECTED, IN_BASELINE, WINNER = 1, 2, 4
 # A sentence that wins so often is informative of no neuron: the share of all, and the multiple of what chance gives.
 LEAST_SHARE, TIMES_EXPECTED = 0.02, 10
+THRESHOLDS = [f"{pole}_threshold" for pole in POLES]
 
 
 def mark_sentences(
@@ -52,6 +55,14 @@ def mark_sentences(
     if whole:
         marks |= SELECTED
     return marks, wins
+
+
+def with_winners(neurons: pa.Table) -> int:
+    """Return the number of neuron-poles that have winners, from the columns `THRESHOLDS` of neurons/.
+
+    A sparse feature that is never active has none.
+    """
+    return sum(len(neurons) - neurons[name].null_count for name in THRESHOLDS)
 
 
 def most_wins(winners: int, sentences: int, neuron_poles: int) -> float:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from ops.schema import schema
-from ops.sentences.selection import IN_BASELINE, SELECTED, WINNER, mark_sentences, most_wins
+from ops.sentences.selection import IN_BASELINE, SELECTED, WINNER, mark_sentences, most_wins, with_winners
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.storage.tables import write_part
@@ -68,6 +68,11 @@ def test_winners_within_data_sets_are_annotated_and_win_nothing(tmp_path: Path) 
     selected, of_before = (set(np.flatnonzero(own & SELECTED).tolist()) for own in (marks, before))
     assert selected == of_before | set(ids)
     assert mark_sentences(store, Shards(N, 100), False, 60, 0)[0].tolist() == before.tolist()
+
+
+def test_a_feature_that_is_never_active_has_no_winners() -> None:
+    neurons = pa.table({"top_threshold": [0.5, None, 2.0], "bottom_threshold": pa.array([None] * 3, pa.float32())})
+    assert with_winners(neurons) == 2
 
 
 def test_a_hub_wins_far_more_than_by_chance() -> None:
