@@ -72,9 +72,9 @@ def explain(config: ExplainConfig, run: Run) -> None:
     if stage is None:
         return
     scored = Scored.of(run)
-    sets = scored.sets
+    sets = (len(config.units) or len(scored.neurons)) * scored.poles
     rows = {
-        "explanations": sets, "explanation_terms": sets * TERMS_EACH, "families": len(scored.neurons),
+        "explanations": sets, "explanation_terms": sets * TERMS_EACH, "families": sets,
         "explanation_folds": sets * FOLD_TERMS_EACH, "examples": sets * EXAMPLES_EACH,
     }  # fmt: skip
     stage.complete(explain_steps(config, facts, stage, scored), rows, {"explanations": sets})

@@ -180,6 +180,8 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
     mined = look("mine", redo=True, no_scores=True)
     assert "scores" not in mined
     assert "tables: 1 of 1 ranges of neurons" in mined
+    disk = [look("explain", redo=True, units=units).partition("disk    about")[2] for units in ((), ("1:0",))]
+    assert disk[0] != disk[1]
     whole = look("run", redo=True, no_scores=True)
     assert "drop    existing tables of ingest, topk, annotate, mine, explain, tokens\n" in whole
     assert "1 of 1 pieces" in whole
