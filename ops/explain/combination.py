@@ -10,6 +10,7 @@ from ops.arrays import Bools
 from ops.facts.text import enumerated
 from ops.literals.literal_words import Said
 
+_MOST_COMBINED = 16  # literals of which all combinations are tried; with each further one they double
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -42,7 +43,7 @@ class Combination:
         required: literals that must all hold.
         others: further literals, of which at least `least` must hold.
         least: minimum number of `others` that must hold. None if some of them count for more than others, so that no
-            single number is right.
+            single number is right, or if there are more than 16 literals.
         idle: literals that never change the decision, although they change its certainty.
     """
 
@@ -66,7 +67,7 @@ class Combination:
         """
         every = list(range(len(sizes)))
         unknown = cls(every, [], None, []) if len(every) == 1 else cls([], every, None, [])
-        if needed is None:
+        if needed is None or len(every) > _MOST_COMBINED:
             return unknown
         holds = np.arange(1 << len(every))[:, None] >> np.arange(len(every)) & 1 == 1
         # Thresholds are often the exact sum of some weights.

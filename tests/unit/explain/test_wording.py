@@ -64,6 +64,11 @@ def test_a_combination_calls_the_sentences_that_reach_the_evidence(seed: int) ->
                 assert is_winner == (required and others >= (rule.least or 0))
 
 
+def test_of_many_literals_enough_must_hold() -> None:
+    assert Combination.of([1.0] * 16, 2.0).least == 2
+    assert Combination.of([1.0] * 32, 2.0) == Combination([], [*range(32)], None, [])
+
+
 def test_a_rule_names_all_of_its_literals_and_its_shares() -> None:
     rng = Random(0)
     for _ in range(300):
