@@ -173,17 +173,19 @@ class ItemCounter:
 
     def _count_words(self) -> tuple[Int64s, csr_array]:
         """Return the keys of the baseline's words and pairs, ascending, and how often each cell has each of them."""
-        parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+        none = np.zeros(0, np.int64)
+        parts, size = [(none, none, none)], self._cells.size
         for start, stop in spans(len(self._baseline), _ROWS):
             rows = self._baseline[start:stop]
             key, sentence = distinct_keys(self.view.words(rows), self._names)
-            number = key * self._cells.size + self._cells.of(rows)[sentence]
-            parts.append(np.unique(number, return_counts=True))
-        numbers, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-        key, cell = np.divmod(numbers, self._cells.size)
+            # The keys are numbered, because a key times the number of cells may exceed 64 bits.
+            keys, item = np.unique(key, return_inverse=True)
+            number, count = np.unique(item * size + self._cells.of(rows)[sentence], return_counts=True)
+            parts.append((keys[number // size], number % size, count))
+        key, cell, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
         keys, item = np.unique(key, return_inverse=True)
         # Counts of the same word and cell are added.
-        return keys, csr_array((counts.astype(np.int32), (item, cell)), (len(keys), self._cells.size))
+        return keys, csr_array((counts.astype(np.int32), (item, cell)), (len(keys), size))
 
     def _count_literals(self, matrix: csr_array, counted: Int64s) -> Iterator[csr_array]:
         """Return how many baseline sentences of each cell have each of some literals, in blocks of literals."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,13 @@ from ops.literals.like_words import LikeWords
 from ops.literals.pool import literal_rows
 from ops.literals.word_keys import count_frequent
 from ops.mine.pattern_kinds import pattern_kinds
+from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
 from ops.statistics.poisson_binomial import log_upper_tails
 from ops.typical import typical
 from ops.typical.items import DEVIATIONS, MORE_DEVIATIONS, ItemCounter
+from ops.typical.strata import Cells
 from ops.typical.typical import Typical, first_of_copies, strengths
 from tests.unit.literals.test_literals import OPTIONS, holds
 from tests.unit.small_corpus import Sentence, open_corpus
@@ -479,3 +482,18 @@ def test_a_word_that_the_baseline_lacks(tmp_path: Path, monkeypatch: pytest.Monk
     (expected,) = [e for e in ByHand(corpus, winners, set()).rows() if e["pattern"] == "kite"]
     same([found], [expected])
     assert (found["winners"], found["docs"]) == (40, 40)
+
+
+def test_many_words_and_one_very_long_sentence_do_not_mix_up_words() -> None:
+    """A pair's key times the number of cells would exceed 64 bits."""
+    names, length = 2_000_000, 700_000
+    view, counter = SimpleNamespace(), object.__new__(ItemCounter)
+    view.words = lambda rows: Sequences.from_lists([[names - 2, names - 1] for _ in rows])
+    store = SimpleNamespace(longest=length, dataset=np.array([5, 5, 0]), lengths=lambda rows: np.full(len(rows), 2))
+    counter.view, counter._names, counter._baseline = view, names, np.arange(3)  # type: ignore[assignment]
+    counter._cells = Cells(store, counter._baseline)  # type: ignore[arg-type]
+    keys, counts = counter._count_words()
+    assert keys.tolist() == [names - 2, names - 1, (names - 1) * names + names - 1]
+    counts.sort_indices()
+    assert counts.indices.tolist() == [2, 5 * (length + 1) + 2] * 3
+    assert counts.data.tolist() == [1, 2] * 3
