@@ -141,11 +141,12 @@ def embeds(node: Tree, wanted: Tree) -> list[Tree] | None:
     return ends
 
 
-def peak_word(tokens: dict[str, Any], sentence: dict[str, Any]) -> dict[str, Any] | None:
+def peak_word(tokens: dict[str, Any], sentence: dict[str, Any], first_counts: bool = True) -> dict[str, Any] | None:
     """Return the word whose token has the highest activation (for `bottom`, the lowest). None if no token has a word.
 
-    `tokens` is the winner's row of `token_activations/`. The word has its `place` among the words, `word`, `tag` (None
-    without tags), `span` (its characters in the text) and `activation` (the neuron's at that token).
+    `tokens` is the winner's row of `token_activations/`; its first token may not count. The word has its `place` among
+    the words, `word`, `tag` (None without tags), `span` (its characters in the text) and `activation` (the neuron's at
+    that token).
     """
     text, words, tags = sentence["text"], sentence["words"] or [], sentence["tags"]
     pairs = zip(tokens["starts"], tokens["ends"], strict=True)
@@ -154,7 +155,8 @@ def peak_word(tokens: dict[str, Any], sentence: dict[str, Any]) -> dict[str, Any
     at = words_of_tokens(placed, spans).tolist()
     sign = 1 if tokens["pole"] == "top" else -1
     values = tokens["activations"]
-    best = max((i for i, word in enumerate(at) if word >= 0), key=lambda i: sign * values[i], default=None)
+    able = (i for i, word in enumerate(at) if word >= 0 and (i or first_counts))
+    best = max(able, key=lambda i: sign * values[i], default=None)
     if best is None:
         return None
     place = at[best]

@@ -201,8 +201,9 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         (with_family(row, tables["explanation_terms"], tables["families"]) for row in pole_rows["explanations"]), None
     )
     terms, family = (explanation["terms"], explanation["alike"]["members"]) if explanation else ((), 1)
-    winners = _with_tokens(pole_rows["topk"], sentences, pole_rows["token_activations"])
+    winners = _with_tokens(pole_rows["topk"], sentences, pole_rows["token_activations"], run.first_counts)
     winners = [winner | {"is_hub": is_hub(winner, run.most_wins, family)} for winner in winners]
+    negatives = _with_tokens(pole_rows["examples"], sentences, pole_rows["negative_tokens"], run.first_counts)
     has_rule = explanation is not None and explanation["verdict"] != "none"
     patterns, profiles = pole_rows["patterns"], pole_rows["profiles"]
     compared = partial(winners_with, sentences=winners[:COMPARED], options=options)
@@ -231,7 +232,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         means=pole_rows["means"],
         dataset=max((p for p in profiles if p["property"] == "dataset"), key=lambda p: p["count"], default=None),
         winners=winners,
-        hard_negatives=_with_tokens(pole_rows["examples"], sentences, pole_rows["negative_tokens"]) if has_rule else [],
+        hard_negatives=negatives if has_rule else [],
         peaks=pole_rows["peaks"],
         findings=findings(patterns, profiles, terms, compared),
         shared_words=shared_words(profiles, patterns, n_winners),
@@ -281,11 +282,12 @@ def is_hub(sentence: Row, most: float, family: int = 1) -> bool:
     return bool(sentence["wins"] - family > most)
 
 
-def _with_tokens(rows: Rows, sentences: dict[int, Row], tokens: Rows) -> Rows:
+def _with_tokens(rows: Rows, sentences: dict[int, Row], tokens: Rows, first_counts: bool) -> Rows:
     """Return ranked rows by rank, each with its sentence, its tokens and the word at its peak."""
     by_rank = {row["rank"]: row for row in tokens}
     ranked = []
     for row in sorted(rows, key=lambda row: row["rank"]):
         sentence, its = sentences[row["sent_id"]], by_rank.get(row["rank"])
-        ranked.append({**sentence, **row, "tokens": its, "peak": peak_word(its, sentence) if its else None})
+        peak = peak_word(its, sentence, first_counts) if its else None
+        ranked.append({**sentence, **row, "tokens": its, "peak": peak})
     return ranked

@@ -35,6 +35,7 @@ class RunFacts:
         winners: the number of winners of each neuron and pole.
         most_wins: maximum number of neurons and poles that a sentence may win without being a hub.
         silent: layer and unit of the silent neurons, which lists and the map do not show.
+        first_counts: whether the first token of a sentence counts for the pooled activation.
     """
 
     def __init__(self, store: Store, run: Row) -> None:
@@ -46,6 +47,7 @@ class RunFacts:
         kept, scored = topk["identity"]["poles"], topk["counts"]["scored"]
         self.names = unit_names(topk)
         self.poles: tuple[str, ...] = ("top", "bottom") if kept == "both" else (kept,)
+        self.first_counts = not topk["counts"].get("leaves_first", False)
         self.winners: int = min(topk["identity"]["k"], scored)
         neurons = self.tables.read("neurons", None, [*COLUMNS, *THRESHOLDS])
         self.most_wins = most_wins(self.winners, scored, with_winners(neurons))

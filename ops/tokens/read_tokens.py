@@ -22,8 +22,8 @@ class TokenActivations:
     Attributes:
         offsets: the index in `values` at which each winner's tokens begin, followed by the end, `[winners + 1]`.
         values: the activation of the winner's neuron at each token, `[tokens of all winners]`.
-        peak: the index of the word at whose tokens the activation is highest (bottom: lowest), `[winners]`; -1 if no
-            token belongs to a word.
+        peak: the index of the word at whose tokens the activation is highest (bottom: lowest), among the tokens that
+            count, `[winners]`; -1 if none of them belongs to a word.
         difference: absolute difference between the pooled values and the winners' activations, `[winners]`.
     """
 
@@ -65,14 +65,15 @@ def read_tokens(
         activations = scorer.read_units(batch, [(places[0][span], places[1][span]) for span in spans]).cpu().numpy()
 
         inputs, of_sentences, _ = scorer.prepare(batch)
-        real = inputs["attention_mask"].bool().cpu().numpy()
+        real, counted = inputs["attention_mask"].bool().cpu().numpy(), of_sentences.counted.cpu()
         at = offsets[index][:, None] + np.arange(activations.shape[1])
         values[at[real[row]]] = activations[real[row]]
         # Each winner is pooled as if it were a sentence with one unit, in float64.
-        pooler = Pooler(scorer.options.pool, of_sentences.counted.cpu()[row], queued=True)
+        pooler = Pooler(scorer.options.pool, counted[row], queued=True)
         pooled[index] = pooler(torch.from_numpy(activations).double()[..., None])[:, 0].numpy()
         word = np.full(real.shape, -1, np.int32)
         word[real] = np.concatenate([words[i] for i in rows])
+        word[~counted.numpy()] = -1
         highest = np.where(word[row] >= 0, activations * winners.sign[index][:, None], -np.inf).argmax(1)
         peak[index] = word[row, highest]
     return TokenActivations(offsets, values, peak, np.abs(pooled - winners.activation))

@@ -36,6 +36,7 @@ def run_facts(store: Store | None = None, **more: Any) -> RunFacts:
     names = {path.parent.relative_to(root).as_posix() for path in root.rglob("*.parquet")}
     values = {"tables": tables, "table_names": frozenset(names), "stages": {}, "options": {}, "names": NEURONS}
     values |= {"units": Neurons((3, 3)), "poles": ("top", "bottom"), "winners": WINNERS, "most_wins": 1e9}
+    values |= {"first_counts": True}
     facts = object.__new__(RunFacts)
     vars(facts).update({**values, "silent": set(), **more})
     return facts

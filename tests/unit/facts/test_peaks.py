@@ -28,6 +28,12 @@ def test_it_is_the_word_of_the_highest_or_lowest_token(
     assert SENTENCE["words"][found["place"]] == word
 
 
+def test_a_first_token_that_does_not_count_is_no_peak() -> None:
+    tokens = {"pole": "top", "starts": [0, 3], "ends": [3, 5], "activations": [9.0, 0.5]}
+    words = [(peak_word(tokens, SENTENCE, counts) or {})["word"] for counts in (True, False)]
+    assert words == ["Zoë", "'s"]
+
+
 def test_there_may_be_none() -> None:
     assert peak_word({**TOKENS, "starts": [None] * 7, "ends": [None] * 7}, SENTENCE) is None
     assert peak_word(TOKENS, {"text": SENTENCE["text"], "words": None, "tags": None}) is None

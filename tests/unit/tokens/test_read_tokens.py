@@ -75,6 +75,20 @@ def test_tokens_and_their_pool(
     assert beyond(read_tokens(scorer, wrong, placed, words, 60).difference, wrong.activation).all()
 
 
+def test_the_peak_is_at_a_token_that_counts(facts: ModelFacts, placed: list[PlacedTokens]) -> None:
+    scorer = Scorer(facts, ScoreOptions(special_tokens="exclude"))
+    scorer.leaves_first = True
+    beginning = [p._replace(tokens=p.tokens._replace(added=[0, *p.tokens.added[1:]])) for p in placed]
+    words = [np.arange(len(p.strings), dtype=np.int32) for p in beginning]
+    _, winners = make_winners(scorer.widths(), np.zeros((len(TEXTS), 24)))
+    found = read_tokens(scorer, winners, beginning, words, 100)
+    for i, sentence in enumerate(winners.sentence):
+        own = winners.sign[i] * found.values[found.offsets[i] : found.offsets[i + 1]]
+        counted = np.array(beginning[sentence].tokens.added) == 0
+        counted[0] = False
+        assert found.peak[i] == np.where(counted, own, -np.inf).argmax()
+
+
 def test_batches_of_equal_length_give_the_same(facts: ModelFacts, placed: list[PlacedTokens]) -> None:
     scorer = Scorer(facts, ScoreOptions())
     _, winners = make_winners(scorer.widths(), np.zeros((len(TEXTS), 24)))
