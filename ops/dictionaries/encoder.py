@@ -149,7 +149,7 @@ class Encoder:
 def take_largest(products: Float32s, first: int, values: Float32s, places: Int32s) -> None:
     """Merge the products of some features into each token's largest products so far.
 
-    Of equal products, those of earlier features are kept.
+    Of equal products, those of earlier features are kept. With a NaN among them, a token's largest products are NaN.
 
     Args:
         products: the products of the features from `first` on, `[tokens, features]`.
@@ -163,7 +163,10 @@ def take_largest(products: Float32s, first: int, values: Float32s, places: Int32
         row, best, features = products[token], values[token], places[token]
         smallest = best[0]
         for i in range(len(row)):
-            if row[i] > smallest:
+            if not row[i] <= smallest:
+                if np.isnan(row[i]) or np.isnan(smallest):
+                    best[:] = np.nan
+                    break
                 value, at = row[i], 0
                 while True:
                     below = 2 * at + 1

@@ -99,7 +99,7 @@ class DictionaryScorer(Scorer):
 
     def _highest(self, encoder: Encoder, counted: torch.Tensor, first: int, states: torch.Tensor) -> torch.Tensor:
         """Return the same as `_pooled` for the highest activations of sparse features, computed on a CPU."""
-        finite = (torch.isfinite(states).all(2) | ~counted).all(1)
+        finite = (torch.isfinite(states).all(2) | ~counted).all(1) & counted.any(1)
         counted = counted & finite[:, None]
         sentence = torch.nonzero(counted)[:, 0].numpy()
         highest = torch.zeros(len(states), encoder.features)

@@ -43,7 +43,7 @@ def pool_places(values: Float32s, places: Int32s, sentence: Int64s, pooled: Floa
     """Pool each feature by the maximum over a sentence's tokens, and count the tokens at which it is active.
 
     Args:
-        values: the activations of each token's active features, `[tokens, k]`; values that are not above 0 are ignored.
+        values: the activations of each token's active features, `[tokens, k]`; zeros are ignored, and NaN stays.
         places: the indices of these features, `[tokens, k]`.
         sentence: the index of each token's sentence, `[tokens]`.
         pooled: the pooled activations, changed in place, `[sentences, features]`.
@@ -53,10 +53,10 @@ def pool_places(values: Float32s, places: Int32s, sentence: Int64s, pooled: Floa
         best = pooled[sentence[token]]
         for j in range(values.shape[1]):
             value = values[token, j]
-            if value > 0:
+            if not value <= 0:
                 feature = places[token, j]
                 active[feature] += 1
-                if value > best[feature]:
+                if value > best[feature] or np.isnan(value):
                     best[feature] = value
 
 
@@ -67,6 +67,7 @@ def pool_block(values: Float32s, sentence: Int64s, pooled: Float32s, active: Int
     for token in range(len(values)):
         row, best = values[token], pooled[sentence[token]]
         for feature in range(len(row)):
-            best[feature] = max(best[feature], row[feature])
+            wins = row[feature] > best[feature] or row[feature] != row[feature]  # a NaN, which then stays
+            best[feature] = row[feature] if wins else best[feature]
             counts[feature] += np.int32(1) if row[feature] > 0 else np.int32(0)
     active += counts

@@ -47,7 +47,7 @@ class Pooler:
 
     Args:
         pool: `mean`, `max`, `cls` or `last`.
-        counted: which tokens count, `[sentences, tokens]` bool; the mean of a sentence without such tokens is NaN.
+        counted: which tokens count, `[sentences, tokens]` bool; the mean and the last of none are NaN.
         whole: whether all tokens count. If it is None, this is read from the device, which waits for the device.
         queued: whether torch pools in the device's queue; otherwise a compiled function pools on the CPU.
     """
@@ -79,7 +79,8 @@ class Pooler:
         if self.pool == "cls":
             return states[:, 0].to(wide)
         if self.pool == "last":
-            return states[torch.arange(len(states), device=states.device), self.last].to(wide)
+            last = states[torch.arange(len(states), device=states.device), self.last].to(wide)
+            return last.masked_fill(self.tokens == 0, torch.nan)
         if self.pool == "max":
             return (states if self.whole else states.masked_fill(~self.counted[..., None], -torch.inf)).amax(1).to(wide)
         if not self.queued:

@@ -119,14 +119,22 @@ def sentences_of_corpus(tables: OpenTables, texts: Sequence[str], sentences: int
     return {row["text"]: (row["sent_id"], row["dataset"]) for row in rows.to_pylist()}
 
 
-def score_texts(scorer: Scorer, texts: Sequence[Tokens], budget: int, equal_lengths: bool) -> Float32s:
+def score_texts(scorer: Scorer, texts: Sequence[Tokens], budget: int, equal_lengths: bool, first: int = 0) -> Float32s:
     """Return the activations of all units for each text, `[texts, units]`; budget and lengths as in `length_batches`.
 
+    Args:
+        first: the index of the first of these texts among all texts.
+
     Raises:
-        InputError: an activation is not finite.
+        InputError: an activation is not finite, or none of a text's tokens counts.
     """
     rows = length_batches(np.array([len(text.ids) for text in texts], np.int64), budget, equal_lengths)
     values, reasons = score_batches(scorer, ((own, [texts[row] for row in own]) for own in rows), len(texts))
     for row, why in reasons.items():
-        raise InputError(f"text {row + 1}: {why}; topk leaves such sentences out, so change the text")
+        name = f"text {first + row + 1:,}"
+        if not scorer.prepare([texts[row]])[1].counted.any():
+            raise InputError(
+                f"{name}: the run leaves out its only tokens (added ones, a decoder's first); make it longer"
+            )
+        raise InputError(f"{name}: {why}; topk leaves such sentences out, so change the text")
     return values

@@ -1,5 +1,6 @@
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ from ops.dictionaries.description import Description
 from ops.dictionaries.read import describe_all
 from ops.dictionaries.reconstruction import Explained
 from ops.dictionaries.scorer import DictionaryScorer
+from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_of_sparse
 from ops.reducers.top_k import EMPTY, TopK, decode_keys
+from ops.respond.texts import score_texts
 from ops.topk.partial_file import TOKENS_ACTIVE, read_keys
 from ops.topk.score_shard import ShardScorer
 from ops.topk.sentences import read_sample
@@ -98,16 +101,28 @@ def test_what_attention_and_feed_forward_add_makes_the_stream(
     torch.testing.assert_close(projected, found["hook_attn_out"], rtol=1e-4, atol=1e-4)
 
 
-def test_the_dictionary_whose_numbers_overflow_is_known(tmp_path: Path, models: dict[str, ModelFacts]) -> None:
-    own = weights("standard", WIDTH, FEATURES)
+@pytest.mark.parametrize("pool", ["mean", "max"])
+@pytest.mark.parametrize(
+    ("architecture", "none", "more"),
+    [
+        ("standard", {}, {}),
+        ("gated", {"r_mag": -200}, {}),
+        ("topk", {"W_dec": 0}, {"rescale_acts_by_decoder_norm": True}),
+    ],
+)
+def test_the_dictionary_whose_numbers_overflow_is_known(
+    tmp_path: Path, models: dict[str, ModelFacts], architecture: str, none: dict[str, int], more: Any, pool: str
+) -> None:
+    own, options = weights(architecture, WIDTH, FEATURES), ScoreOptions(pool=pool)
     own["W_enc"] = np.sign(own["W_enc"]) * np.float32(3e38)
-    large = write(tmp_path / "large", "standard", own, "blocks.1.hook_resid_post")
+    own |= {name: np.full_like(own[name], value) for name, value in none.items()}  # infinity times 0 is NaN
+    large = write(tmp_path / "large", architecture, own, "blocks.1.hook_resid_post", **more)
     fine = write(tmp_path / "fine", "standard", weights("standard", WIDTH, FEATURES), "blocks.0.hook_resid_post")
     facts = models["bert"]
     dictionaries = describe_all([f"1={fine}", f"2={large}"], facts)
-    assert DictionaryScorer(facts, ScoreOptions(), 0, dictionaries).overflowing(SENTENCES) == dictionaries[1]
-    assert DictionaryScorer(facts, ScoreOptions(), 0, dictionaries[:1]).overflowing(SENTENCES) is None
-    scorer = DictionaryScorer(facts, ScoreOptions(), 0, dictionaries)
+    assert DictionaryScorer(facts, options, 0, dictionaries).overflowing(SENTENCES) == dictionaries[1]
+    assert DictionaryScorer(facts, options, 0, dictionaries[:1]).overflowing(SENTENCES) is None
+    scorer = DictionaryScorer(facts, options, 0, dictionaries)
     torch.nn.init.constant_(scorer.reader.model.embeddings.word_embeddings.weight, torch.inf)  # type: ignore[union-attr, arg-type]
     assert scorer.overflowing(SENTENCES) is None, "the states are not finite, so the model is to blame"
 
@@ -133,6 +148,19 @@ def test_features_are_pooled_over_the_tokens_that_count(
     scorer.score(plain)
     counted = sum(len(s.ids) - (kind == "gpt2") for s in plain)
     assert int(scorer.tokens_active.sum()) == 5 * counted
+
+
+@pytest.mark.parametrize("pool", ["max", "mean", "last"])
+def test_a_text_without_tokens_that_count_has_no_activations(
+    tmp_path: Path, models: dict[str, ModelFacts], pool: str
+) -> None:
+    own = saved(tmp_path, "blocks.1.hook_resid_post", 2, models["gpt2"])
+    scorer = DictionaryScorer(models["gpt2"], ScoreOptions(pool=pool, special_tokens="exclude"), 0, own)
+    short = Tokens([5], [0], False)
+    for texts in ([short], [SENTENCES[0], short]):
+        assert scorer.score(texts)[0][-1].isnan().all()
+    with pytest.raises(InputError, match=r"^text 130: the run leaves out its only tokens"):
+        score_texts(scorer, [SENTENCES[0], short], 100, False, first=128)
 
 
 def shards(scorer: DictionaryScorer, cuts: list[int]) -> tuple[list[ShardResult], np.ndarray]:

@@ -49,9 +49,10 @@ def test_precision_is_at_least_that_of_float32(pool: str) -> None:
         assert found.item() == pytest.approx(states[0, 0, 0].item(), rel=1e-14, abs=1e-14)
 
 
-def test_the_mean_of_no_token_is_not_a_number() -> None:
+@pytest.mark.parametrize("pool", ["mean", "last"])
+def test_of_no_token_there_is_no_number(pool: str) -> None:
     counted = torch.tensor([[True, True], [False, False]])
-    found = Pooler("mean", counted)(torch.ones(2, 2, 3))
+    found = Pooler(pool, counted)(torch.ones(2, 2, 3))
     assert found[0].tolist() == [1.0, 1.0, 1.0]
     assert found[1].isnan().all()
 
