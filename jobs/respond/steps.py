@@ -55,9 +55,9 @@ class RespondArgs(ScorerArgs):
     placement: Placement
     equal_lengths: bool
 
-    def score(self, scorer: Scorer, texts: Sequence[Tokens]) -> Float32s:
-        """Return the activations of texts, given their tokens, `[texts, units]`."""
-        return score_texts(scorer, texts, self.placement.token_budget, self.equal_lengths)
+    def score(self, scorer: Scorer, texts: Sequence[Tokens], first: int = 0) -> Float32s:
+        """Return the activations of texts, given their tokens and the index of the first, `[texts, units]`."""
+        return score_texts(scorer, texts, self.placement.token_budget, self.equal_lengths, first)
 
 
 class TextScorer:
@@ -70,7 +70,7 @@ class TextScorer:
     def __call__(self, item: Item, prepared: None) -> Item:
         """Return the activations of one block."""
         texts = self.texts[item["first"] : item["stop"]]
-        values = base64.b85encode(self.args.score(self.scorer, texts).tobytes()).decode()
+        values = base64.b85encode(self.args.score(self.scorer, texts, item["first"]).tobytes()).decode()
         return item | {"sentences": len(texts), "values": values}
 
 
@@ -114,9 +114,9 @@ class Responder:
         known = sentences_of_corpus(self.corpus.tables, [text.text for text in own_texts], self.sentences)
         return [replace(text, sentence=known.get(text.text)) for text in own_texts]
 
-    def score(self, texts: Sequence[OwnText]) -> Float32s:
-        """Return the activations of texts, `[texts, units]`."""
-        return self.args.score(self.scorer, [text.placed.tokens for text in texts])
+    def score(self, texts: Sequence[OwnText], first: int = 0) -> Float32s:
+        """Return the activations of texts, of which the first has the index `first`, `[texts, units]`."""
+        return self.args.score(self.scorer, [text.placed.tokens for text in texts], first)
 
     def measure(self, texts: Sequence[OwnText], values: Float32s, common: Common | None = None) -> Measured:
         """Return how unusual texts are, given their activations."""
@@ -217,7 +217,7 @@ def blocks(responder: Responder, texts: Sequence[OwnText]) -> Iterator[tuple[int
     """Yield the index of the first text of each block, and the block's activations; the engine scores many texts."""
     due = list(range(0, len(texts), BLOCK))
     if len(texts) < MANY:
-        yield from ((first, responder.score(texts[first : first + BLOCK])) for first in due)
+        yield from ((first, responder.score(texts[first : first + BLOCK], first)) for first in due)
         return
     args = {"args": responder.args, "texts": [text.placed.tokens for text in texts]}
     items = [{"first": first, "stop": min(first + BLOCK, len(texts))} for first in due]
@@ -237,8 +237,10 @@ def _given(config: RespondConfig) -> list[str]:
     lines: list[str] = []
     if config.file:
         try:
-            content = sys.stdin.buffer.read() if config.file == "-" else Path(config.file).expanduser().read_bytes()
-            lines = content.decode("utf-8-sig").splitlines()
+            content = (
+                sys.stdin.buffer.read() if config.file == "-" else Path(os.path.expanduser(config.file)).read_bytes()
+            )
+            lines = [line.removesuffix("\r") for line in content.decode("utf-8-sig").split("\n")]
         except UnicodeDecodeError as error:
             raise InputError(f"--file {config.file}: is not text in UTF-8 (byte {error.start:,})") from error
         except OSError as error:
@@ -265,7 +267,7 @@ def _placement(device: str, identity: dict[str, Any]) -> Placement:
 
 
 def check_target(to: str, run: Store) -> None:
-    """Refuse a file that does not end with .parquet, is in the run, or whose folder does not exist."""
+    """Refuse a file that does not end with .parquet, is in the run or a folder, or whose folder does not exist."""
     if not to:
         return
     folder, name = os.path.split(to)
@@ -274,6 +276,8 @@ def check_target(to: str, run: Store) -> None:
         raise InputError(f"--to {to}: is a Parquet file; give a name that ends with .parquet")
     if f"{store.root}/".startswith(f"{run.root.rstrip('/')}/") and store.filesystem == run.filesystem:
         raise InputError(f"--to {to}: is inside the run, into which nothing is written; name another folder")
+    if store.local and os.path.isdir(f"{store.root}/{name}"):
+        raise InputError(f"--to {to}: is a folder; give the name of a file")
     if store.local and not (os.path.isdir(store.root) and os.access(store.root, os.W_OK)):
         raise InputError(f"--to {to}: its folder does not exist or cannot be written")
 

@@ -250,7 +250,7 @@ def test_the_run_is_only_read_even_while_a_job_holds_it(
 def test_standard_input_and_splitting(
     explain_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = "The kettle sang. Nobody heard it.\n\n  \nOne more line came.\n"
+    lines = "The kettle\x85 sang. Nobody heard\u2028 it.\r\n\r\n  \nOne\f more line came.\n"
     for split, texts in ((False, 2), (True, 3)):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
         assert len(as_json(explain_run[0], capsys, file="-", split=split)["texts"]) == texts
@@ -263,6 +263,7 @@ def test_wrong_calls_are_one_line(
     (tmp_path / "image.txt").write_bytes(b"\x89PNG\r\n\x1a\n\x00\xff")
     (tmp_path / "zero.txt").write_bytes(b"a\x00b\n")
     (tmp_path / "blank.txt").write_text("\n \n")
+    (tmp_path / "folder.parquet").mkdir()
     calls = [
         ([], "there is no text; give --text"),
         (["--text", "   "], "--text "),
@@ -272,7 +273,9 @@ def test_wrong_calls_are_one_line(
         (["--file", str(tmp_path / "blank.txt")], "there is no text"),
         (["--file", str(tmp_path / "none.txt")], "No such file"),
         ([*fine, "--layer", "3"], "--layer 3: there is no such layer; layers run from 1 to 2"),
+        (["--file", "~nobody/texts.txt"], "No such file"),
         ([*fine, "--to", str(tmp_path / "to.csv")], "ends with .parquet"),
+        ([*fine, "--to", str(tmp_path / "folder.parquet")], "is a folder"),
         ([*fine, "--to", f"{out}/to.parquet"], "is inside the run"),
         ([*fine, "--to", str(tmp_path / "none" / "to.parquet")], "its folder does not exist"),
         ([*fine, "--model", str(tmp_path / "gone")], "there is no such directory"),
