@@ -12,6 +12,7 @@ Its list of trained dictionaries is read from its own file, without importing it
 """
 
 import importlib.util
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -86,11 +87,12 @@ def find_listed(text: str) -> Listed | None:
             by_hub.setdefault(f"{entry['repo_id']}/{one['path']}", (release, one["id"], loader))
     if text in by_hub:
         return Listed(*by_hub[text], None)
-    local = re.sub(r"/snapshots/[^/]+", "", Path(text).expanduser().absolute().as_posix())
+    here = Path(os.path.expanduser(text)).absolute()
+    local = re.sub(r"/snapshots/[^/]+", "", here.as_posix())
     for name, names in by_hub.items():
         within = name.split("/", 2)[2]
         if local.endswith((f"/{name.split('/', 1)[1]}", f"--{name.split('/', 1)[1]}")):
-            root = Path(text).expanduser().absolute().parents[within.count("/")]
+            root = here.parents[within.count("/")]
             return Listed(*names, root) if root.is_dir() else None
     return None
 
@@ -198,7 +200,8 @@ def _read_sparsify(asked: Asked, folder: Path) -> Converted:
         cfg, tensors = sparsify_disk_loader(folder.resolve(), device, cfg_overrides | own)
         return cfg, tensors | ({"W_dec": read_tensor(asked, weights, "W_dec")} if has_decoder else {}), None
 
-    return _converted(_load(("EleutherAI/sparsify", folder.name), partial(_in_folder, folder), load))
+    sae = _load(("EleutherAI/sparsify", folder.name), partial(_in_folder, folder), load)
+    return _converted(sae)._replace(is_named=True)
 
 
 def _read_gemma_scope(asked: Asked, folder: Path) -> Converted:

@@ -36,6 +36,7 @@ class Description:
         point: the hook point at which the dictionary reads.
         target: the hook point that its decoder reconstructs; None if it has no decoder.
         fingerprint: sha256 of its files; for a rotated basis, a text with the parameters of its random draw.
+        out: size of the state that its decoder reconstructs.
         k: number of features that are active at a token; used only by the kind `topk`.
         rescaled: whether activations are multiplied by the norms of the decoder's rows; used only by the kind `topk`.
         subtracts_bias: whether the decoder's bias is subtracted from the input.
@@ -53,6 +54,7 @@ class Description:
     point: HookPoint
     target: HookPoint | None
     fingerprint: str
+    out: int = 0
     k: int = 0
     rescaled: bool = False
     subtracts_bias: bool = False

@@ -26,12 +26,14 @@ class Converted(NamedTuple):
         tensors: its tensors by name.
         files: the files that were read.
         decodes: whether its decoder reconstructs states of one hook point.
+        is_named: whether the name of its folder says what its files do not: k, or the hook point.
     """
 
     cfg: dict[str, Any]
     tensors: Tensors
     files: list[Path]
     decodes: bool = True
+    is_named: bool = False
 
 
 def read_saelens(asked: Asked, folder: Path) -> Converted:
@@ -104,7 +106,7 @@ def read_qwen_scope(asked: Asked, path: Path) -> Converted:
     }  # fmt: skip
     turned = {name: tensors[name].float() for name in ("b_enc", "b_dec")}
     turned |= {name: tensors[name].float().T.contiguous() for name in ("W_enc", "W_dec")}
-    return Converted(cfg, Tensors.of_memory(turned), [path])
+    return Converted(cfg, Tensors.of_memory(turned), [path], is_named=True)
 
 
 def read_cross_layer(asked: Asked, path: Path) -> Converted:

@@ -17,9 +17,10 @@ from ops.dictionaries.directions import ROTATED
 from ops.dictionaries.own_readers import CONFIG, WEIGHTS, is_cross_layer, is_qwen_scope
 from ops.errors import InputError, counted, one_line
 from ops.model.direction import is_decoder
-from ops.model.load import ModelFacts
+from ops.model.load import ModelFacts, skeleton
 from ops.model.names import RANDOM
-from ops.model.sites import HookPoint
+from ops.model.sites import HookPoint, HookPointReader
+from ops.model.transformers_calls import naming
 
 NAMED = f"LAYER=PATH, such as 4=sae/blocks.3 or 4={ROTATED}0"
 _ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)((?:/[\w-][\w.-]*)*)/?", re.ASCII)
@@ -107,7 +108,7 @@ def _locate(asked: Asked) -> tuple[Path, Program | None]:
 
     The program is None for directions.
     """
-    path = Path(asked.path).expanduser()
+    path = Path(os.path.expanduser(asked.path))
     try:
         exists, is_folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:
@@ -191,13 +192,25 @@ def _check_fits(found: Description, facts: ModelFacts) -> None:
     for point in points:
         if point.layer > facts.layers:
             raise asked.error(f"reads {point}, and {facts.name} has {counted(facts.layers, 'layer')}")
-    if found.point.place != "heads" and found.width != facts.width:
-        raise asked.error(f"takes states of {found.width:,} values, and those of {facts.name} have {facts.width:,}")
+    for verb, point, own in (("takes", found.point, found.width), ("writes", found.target, found.out)):
+        width = own if point is None else _width_at(point, facts)
+        if own != width:
+            raise asked.error(f"{verb} states of {own:,} values, and those of {facts.name} have {width:,}")
     if found.centred and not is_decoder(facts):
         raise asked.error(
             f"was trained with center_writing_weights, which leaves the states of a decoder as they are; "
             f"{facts.name} is an encoder"
         )
+
+
+def _width_at(point: HookPoint, facts: ModelFacts) -> int:
+    """Return the size of a model's states at a hook point."""
+    if point.place != "heads":
+        return facts.width
+    with naming(facts.name):
+        reader = HookPointReader(skeleton(facts.location, facts.seed is None).model, facts.layers, [point])
+    # The heads' outputs are what the attention's output matrix multiplies, whichever of its sides comes first.
+    return reader.modules[0][0].weight.numel() // facts.width  # type: ignore[operator,union-attr]
 
 
 def same_points(found: Sequence[Description]) -> tuple[HookPoint, ...]:

@@ -1,5 +1,6 @@
 """The description and the weights of a trained dictionary, in SAELens's format or converted into it."""
 
+import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,7 +55,7 @@ def describe(asked: Asked, folder: Path, program: Program) -> Description:
     Raises:
         InputError: the configuration or weights are invalid, or require something that is not supported here.
     """
-    cfg, tensors, files, decodes = convert(asked, folder, program)
+    cfg, tensors, files, decodes, is_named = convert(asked, folder, program)
     metadata: dict[str, Any] = cfg["metadata"]
     architecture = cfg.get("architecture", "standard")
     if not isinstance(architecture, str) or architecture not in _KINDS:
@@ -90,8 +91,11 @@ def describe(asked: Asked, folder: Path, program: Program) -> Description:
     centred = setting(asked, setting(asked, metadata, _LOADING, {}), "center_writing_weights", False)
     if centred and point.place != "residual":
         raise asked.error(f"was trained with center_writing_weights on {point}; it is computed on the residual stream")
+    fingerprint = sha256_of(files)
+    if is_named:
+        fingerprint = hashlib.sha256(f"{fingerprint}\n{k} {point}".encode()).hexdigest()
     description = Description(
-        asked, program.name.lower(), kind, width, features, point, target, sha256_of(files), k,
+        asked, program.name.lower(), kind, width, features, point, target, fingerprint, out, k,
         rescaled=setting(asked, cfg, "rescale_acts_by_decoder_norm", False) and kind == "topk",
         subtracts_bias=setting(asked, cfg, "apply_b_dec_to_input", True) and not transcodes,
         normalization=normalization, centred=centred, model=setting(asked, metadata, "model_name", ""),

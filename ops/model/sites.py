@@ -172,6 +172,9 @@ class HookPointReader:
 
     The residual stream after the last layer is read before the final normalisation, if there is one.
 
+    Attributes:
+        modules: for each place the module at which it is read, and whether that is its input.
+
     Args:
         model: a model as `AutoModel` loads it.
 
@@ -184,12 +187,12 @@ class HookPointReader:
         layer_modules = find_layers(model, layers)
         if layer_modules is None:
             raise _unreadable(model, self.points[0], "its layers are not in one list")
-        self._modules = [module_at(model, layer_modules, point) for point in self.points]
+        self.modules = [module_at(model, layer_modules, point) for point in self.points]
 
     def read(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
         """Run the model and return `takes[i](states)` for each point i; the states are `[sentences, tokens, width]`."""
         hooks = []
-        for (module, enters), point, take in zip(self._modules, self.points, takes, strict=True):
+        for (module, enters), point, take in zip(self.modules, self.points, takes, strict=True):
             norm = module if point.place == "mlp_normalized" else None
             hooks.append((module, enters, _of_sentences(take, inputs["input_ids"].shape, norm)))
         _, taken = _run(self.model, inputs, hooks)

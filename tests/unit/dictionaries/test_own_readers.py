@@ -59,6 +59,15 @@ def test_a_file_of_qwen_scope_keeps_k_features_and_reconstructs(tmp_path: Path, 
     assert share > 0.9
 
 
+def test_the_fingerprint_is_also_of_what_the_folder_s_name_says(tmp_path: Path) -> None:
+    path, _ = qwen_scope(tmp_path, 30)
+    first = describe(Asked(2, str(path)), MODEL)
+    path.parent.rename(tmp_path / FOLDER.replace("L0_3", "L0_5"))
+    other = describe(Asked(2, str(path).replace("L0_3", "L0_5")), MODEL)
+    assert (first.k, other.k) == (3, 5)
+    assert first.fingerprint != other.fingerprint
+
+
 class Boom:
     def __reduce__(self) -> tuple[Any, ...]:
         return exec, ("raise SystemExit('code ran')",)

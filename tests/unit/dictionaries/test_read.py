@@ -242,6 +242,12 @@ def test_what_does_not_fit_the_model_is_refused(tmp_path: Path) -> None:
         describe_all([f"2={wide}"], BERT)
     with pytest.raises(InputError, match="m has no layer 4; layers run from 0, the embeddings, to 3"):
         describe_all([f"{LAYERS + 1}=rotated:0"], BERT)
+    own, more = weights("transcoder", WIDTH, 30, out=7), {"metadata": {"hook_name_out": "blocks.1.hook_mlp_out"}}
+    transcoder = write(tmp_path / "transcoder", "transcoder", own, "blocks.1.mlp.hook_in", **more)
+    with pytest.raises(InputError, match="writes states of 7 values, and those of m have 24"):
+        describe_all([f"2={transcoder}"], BERT)
+    with pytest.raises(InputError, match="~nobody/sae: there is no such file or folder$"):
+        describe_all(["2=~nobody/sae"], BERT)
     kwargs = {"model_from_pretrained_kwargs": {"center_writing_weights": True}}
     centred = standard(tmp_path / "centred", metadata=kwargs)
     with pytest.raises(InputError, match=r"center_writing_weights, .* m is an encoder"):

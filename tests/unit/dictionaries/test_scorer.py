@@ -101,6 +101,15 @@ def test_what_attention_and_feed_forward_add_makes_the_stream(
     torch.testing.assert_close(projected, found["hook_attn_out"], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_a_dictionary_of_heads_has_the_width_of_all_heads_together(
+    tmp_path: Path, models: dict[str, ModelFacts], kind: str
+) -> None:
+    narrow = write(tmp_path, "standard", weights("standard", WIDTH - 4, FEATURES), "blocks.1.attn.hook_z")
+    with pytest.raises(InputError, match=f"takes states of {WIDTH - 4} values, and those of .* have {WIDTH}$"):
+        describe_all([f"2={narrow}"], models[kind])
+
+
 @pytest.mark.parametrize("pool", ["mean", "max"])
 @pytest.mark.parametrize(
     ("architecture", "none", "more"),
