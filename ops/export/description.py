@@ -108,7 +108,7 @@ class UnitsDescription(Description):
         """Which units are exported."""
         if self.exported == self.of:
             return f"all {self.units.many}: {self.of:,}"
-        return f"{self.exported:,} of {counted(self.of, self.units.one)}, those named by --units"
+        return f"{self.exported:,} of {self.units.counted(self.of)}, those named by --units"
 
     @property
     def notes(self) -> str:

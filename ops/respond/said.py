@@ -1,6 +1,6 @@
 """What is said about texts, in words and as lists."""
 
-from ops.errors import counted, visible
+from ops.errors import visible
 from ops.facts.listing import Listing
 from ops.facts.rows import Row
 from ops.facts.text import in_brief, plain, short_percent, shorten, wrap
@@ -18,7 +18,7 @@ def said_of_text(facts: Row, names: UnitNames) -> list[str]:
     if facts["sent_id"] is not None:
         said.append(f"It is sentence {facts['sent_id']} of the corpus ({facts['dataset']}), left out of all counts.")
     said += facts["notes"]
-    outer, units = facts["outer"], counted(facts["units"], names.one)
+    outer, units = facts["outer"], names.counted(facts["units"])
     head = f"{outer:,} of {units} {_are_outer(outer)}"
     if not facts["reference"]:
         few = f"Fewer than {LEAST} sentences of the activation sample are about as long, so it is compared with none."
@@ -36,7 +36,7 @@ def said_of_text(facts: Row, names: UnitNames) -> list[str]:
 def said_of_common(facts: Row, names: UnitNames) -> str:
     """Return in a sentence how many units are outer for most of several texts."""
     said = (
-        f"In common: {counted(facts['units'], names.one)} {_are_outer(facts['units'])}, at one end, for most of the "
+        f"In common: {names.counted(facts['units'])} {_are_outer(facts['units'])}, at one end, for most of the "
         f"{facts['texts']:,} texts. "
     )
     if not facts["draws"]:
@@ -54,7 +54,7 @@ def _are_outer(units: int) -> str:
 def legend(facts: Row, names: UnitNames) -> str:
     """Return what the columns of the list of a text's units mean."""
     one, has_family = names.one, any(row["alike"] for row in facts["rows"])
-    ends = "with at least this activation" if names.sources else "at least this far out, at both ends together"
+    ends = "with at least this activation" if one == "feature" else "at least this far out, at both ends together"
     said = [f"tail: share of the corpus {ends}"]
     said += ["like: tail among sentences of about its length"] if facts["reference"] else []
     said += [

@@ -23,6 +23,14 @@ class UnitNames(NamedTuple):
         """The singular as a heading shows it."""
         return self.one.capitalize()
 
+    def counted(self, number: int) -> str:
+        """Return a number of units with their name.
+
+        >>> UnitNames("rotated axis", "rotated axes", {}).counted(2_000)
+        '2,000 rotated axes'
+        """
+        return f"{number:,} {self.one if number == 1 else self.many}"
+
 
 NEURONS = UnitNames("neuron", "neurons", {})
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from ops.respond.said import lay_out_common, lay_out_text, legend, said_of_common, said_of_text
-from ops.topk.unit_names import NEURONS
+from ops.topk.unit_names import NEURONS, UnitNames
 
 ROW: dict[str, Any] = {
     "layer": 3, "unit": 77, "pole": "top", "activation": 0.4321, "z": 3.94, "tail": 0.00041, "tail_like": 0.002,
@@ -57,6 +57,15 @@ def test_the_list_has_a_line_of_numbers_and_the_explanation_below() -> None:
         ["1:2", "bottom", "0.4321", "-", "0.00041", "0.5", "-", "-"],
     ]
     assert all(len(line) <= 60 for line in lay_out_text(FACTS, 100, NEURONS, 60))
+
+
+AXES, FEATURES = UnitNames("rotated axis", "rotated axes", {1: "a"}), UnitNames("feature", "features", {1: "a"})
+
+
+def test_units_have_their_own_plural_and_tails() -> None:
+    assert said_of_text(FACTS, AXES)[1].startswith("71 of 2,301 rotated axes are")
+    assert "at both ends together" in legend(FACTS, AXES)
+    assert "with at least this activation" in legend(FACTS, FEATURES)
 
 
 def test_control_characters_of_a_text_are_spelled_out() -> None:
