@@ -7,6 +7,7 @@ from ops.reducers.top_k import least_room
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.topk.datasets import FLAG, NO_DATASETS, Datasets
+from ops.topk.neurons import NEURONS_PER_PART
 
 PART_OF_FREE = 4  # a quarter of a GPU's free memory is used for the winners
 DATASETS_PART_OF_FREE = 8  # an eighth of a GPU's free memory is used for the winners within all data sets
@@ -62,9 +63,10 @@ def check_room(
         InputError: less space is free than the estimate, or a shard may return too many candidates.
     """
     for flag, value, most in (("--k", k, k), (FLAG, datasets.k, datasets.winners)):
-        if neurons * min(most, shards.size) >= 1 << 31:
+        # Lists of candidates, whose offsets have 32 bits, are made for one part of the neurons at a time.
+        if (part := min(neurons, NEURONS_PER_PART)) * min(most, shards.size) >= 1 << 31:
             raise InputError(
-                f"{flag} {value}: {shards.size:,} sentences of a shard and {neurons:,} neurons may give over 2^31 "
+                f"{flag} {value}: {shards.size:,} sentences of a shard and {part:,} neurons may give over 2^31 "
                 f"candidates; lower {flag} or --shard-size"
             )
     free = store.free_bytes()

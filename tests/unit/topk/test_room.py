@@ -1,5 +1,6 @@
 """Whether there is room: what would be refused, named."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,5 +71,7 @@ def test_partial_files_of_data_sets_need_room_and_the_larger_part_is_to_be_lower
         check_room(store, 100, 10, 2, 0, shards, False, SIX)
     with pytest.raises(InputError, match=r"or lower --k$"):
         check_room(store, 100, 50_000, 2, 0, shards, False, SIX)
-    with pytest.raises(InputError, match=r"^--k-per-dataset 1000: .* lower --k-per-dataset or --shard-size"):
-        check_room(store, 1 << 20, 10, 2, 0, shards, False, SIX)
+    with pytest.raises(InputError, match=r"^--k-per-dataset 2097152: .* lower --k-per-dataset or --shard-size"):
+        check_room(store, 256, 10, 2, 0, Shards(6 << 21, 6 << 21), False, replace(SIX, sizes=(1 << 21,) * 6, k=1 << 21))
+    monkeypatch.setattr(Store, "free_bytes", lambda store: None)
+    check_room(store, 1 << 20, 10_000, 1, 0, Shards(1_000_000, 100_000), True, NO_DATASETS)
