@@ -192,8 +192,9 @@ def _check_fits(found: Description, facts: ModelFacts) -> None:
     for point in points:
         if point.layer > facts.layers:
             raise asked.error(f"reads {point}, and {facts.name} has {counted(facts.layers, 'layer')}")
-    for verb, point, own in (("takes", found.point, found.width), ("writes", found.target, found.out)):
-        width = own if point is None else _width_at(point, facts)
+    sizes = [("takes", found.point, found.width), *([("writes", found.target, found.out)] if found.target else [])]
+    for verb, point, own in sizes:
+        width = _width_at(point, facts)
         if own != width:
             raise asked.error(f"{verb} states of {own:,} values, and those of {facts.name} have {width:,}")
     if found.centred and not is_decoder(facts):

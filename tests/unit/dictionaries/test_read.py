@@ -246,7 +246,7 @@ def test_what_does_not_fit_the_model_is_refused(tmp_path: Path) -> None:
     transcoder = write(tmp_path / "transcoder", "transcoder", own, "blocks.1.mlp.hook_in", **more)
     with pytest.raises(InputError, match="writes states of 7 values, and those of m have 24"):
         describe_all([f"2={transcoder}"], BERT)
-    with pytest.raises(InputError, match="~nobody/sae: there is no such file or folder$"):
+    with pytest.raises(InputError, match=r"~nobody/sae: there is no such file or folder$"):
         describe_all(["2=~nobody/sae"], BERT)
     kwargs = {"model_from_pretrained_kwargs": {"center_writing_weights": True}}
     centred = standard(tmp_path / "centred", metadata=kwargs)
