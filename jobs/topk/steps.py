@@ -36,7 +36,7 @@ from jobs.topk.score import (
     tables_of,
 )
 from ops.dictionaries.description import Description
-from ops.dictionaries.read import describe_all, parse
+from ops.dictionaries.read import absolute, describe_all, parse
 from ops.errors import counted
 from ops.model.activations import ScoreOptions, site_widths
 from ops.model.direction import is_decoder
@@ -68,7 +68,7 @@ class Prepared(NamedTuple):
 
     Attributes:
         dictionaries: the sparse dictionaries whose features are the units, by layer; empty if the units are neurons.
-        chosen: options whose defaults depend on the sparse dictionaries.
+        chosen: options that the sparse dictionaries determine.
     """
 
     facts: ModelFacts
@@ -94,7 +94,10 @@ def prepare(config: TopkConfig, run: Run) -> Prepared:
     if config.dictionary:
         dictionaries = describe_all(config.dictionary, facts)
         neurons = Neurons.of_layers({dictionary.layer: dictionary.features for dictionary in dictionaries})
-        return Prepared(facts, tokenizer, neurons, dictionaries, options_of(config, dictionaries, is_decoder(facts)))
+        chosen = options_of(config, dictionaries, is_decoder(facts))
+        # Local dictionaries are recorded by their absolute paths, so that later jobs find them from any folder.
+        chosen["dictionary"] = tuple(f"{own.layer}={absolute(own.asked.path)}" for own in dictionaries)
+        return Prepared(facts, tokenizer, neurons, dictionaries, chosen)
     check_pool(config.pool, config.special_tokens, facts, tokenizer.has_cls)
     return Prepared(facts, tokenizer, Neurons(site_widths(facts, config.site)), (), {})
 

@@ -49,6 +49,12 @@ def parse(given: Sequence[str]) -> list[Asked]:
     return [by_layer[layer] for layer in sorted(by_layer)]
 
 
+def absolute(path: str) -> str:
+    """Return the absolute path of a dictionary's file or folder; any other name as it is."""
+    local = os.path.abspath(os.path.expanduser(path))
+    return local if os.path.exists(local) else path
+
+
 def describe_all(given: Sequence[str], facts: ModelFacts) -> tuple[Description, ...]:
     """Return the descriptions of all requested dictionaries, sorted by layer, after checking that they fit the model.
 
@@ -192,10 +198,8 @@ def _check_fits(found: Description, facts: ModelFacts) -> None:
     for point in points:
         if point.layer > facts.layers:
             raise asked.error(f"reads {point}, and {facts.name} has {counted(facts.layers, 'layer')}")
-    sizes = [("takes", found.point, found.width), *([("writes", found.target, found.out)] if found.target else [])]
-    for verb, point, own in sizes:
-        width = _width_at(point, facts)
-        if own != width:
+    for verb, point, own in zip(("takes", "writes"), points, (found.width, found.out), strict=False):
+        if own != (width := _width_at(point, facts)):
             raise asked.error(f"{verb} states of {own:,} values, and those of {facts.name} have {width:,}")
     if found.centred and not is_decoder(facts):
         raise asked.error(

@@ -24,6 +24,7 @@ from jobs.stage.dry_run import size
 from jobs.tokens import job as tokens
 from jobs.topk import job as topk
 from jobs.topk.dictionaries import values_of_sample
+from jobs.topk.steps import prepare
 from ops.dictionaries.read import describe_all
 from ops.errors import InputError
 from ops.model.load import read_facts
@@ -248,6 +249,17 @@ def test_a_rotation_has_both_poles_and_other_layers_none(features: tuple[Path, P
     assert names == ["sent_id", "layer_0", "layer_2"]
     rows = duckdb.sql(f"select distinct n_active, tokens_active from '{out}/neurons/*.parquet'").fetchall()
     assert rows == [(None, None)]
+
+
+def test_a_local_dictionary_is_recorded_by_its_absolute_path(
+    source: Path, make_model: Callable[..., Path], small_bert: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparse_dictionary(tmp_path / "sae")
+    monkeypatch.chdir(tmp_path)
+    given: dict[str, Any] = {"corpus": (str(source),), "model": str(make_model(small_bert))}
+    asked = topk.TopkConfig.model_validate(given | {"out": "out", "dictionary": (f"{LAYER}=sae",)})
+    no_run: Any = None
+    assert prepare(asked, no_run).chosen["dictionary"] == (f"{LAYER}={tmp_path / 'sae'}",)
 
 
 def test_another_dictionary_under_the_same_path_is_refused(features: tuple[Path, Path, Path], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from ops.dictionaries.read import describe_all, parse
+from ops.dictionaries.read import absolute, describe_all, parse
 from ops.errors import InputError
 from ops.model.load import ModelFacts
 from tests.conftest import ROOT
@@ -70,6 +70,13 @@ def test_a_trained_dictionary_is_not_taken_with_random_weights(tmp_path: Path) -
     np.save(tmp_path / "axes.npy", np.eye(WIDTH, dtype=np.float32))
     for path in ("rotated:7", str(tmp_path / "axes.npy")):
         assert describe_all([f"2={path}"], random) == describe_all([f"2={path}"], BERT)
+
+
+def test_a_local_path_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    standard(tmp_path / "own")
+    names = ["own", "./own/", str(tmp_path / "own"), "rotated:7", "org/sae"]
+    assert [absolute(name) for name in names] == [str(tmp_path / "own")] * 3 + ["rotated:7", "org/sae"]
 
 
 def test_an_older_flat_configuration_is_read(tmp_path: Path) -> None:
