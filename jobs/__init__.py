@@ -7,12 +7,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, TextIO, cast
 
-from ops.errors import STOPPED, TerminatedError
-
-
-def close_for_good(stream: TextIO) -> None:
-    """Let all that is still written to a stream vanish, even at exit, because its reader has closed it (`| head`)."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+from ops.errors import STOPPED, TerminatedError, close_for_good
 
 
 class _Messages:

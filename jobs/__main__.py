@@ -5,8 +5,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from jobs import close_for_good
-from ops.errors import error_line
+from ops.errors import close_for_good, error_line
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 
 class InputError(ValueError):
@@ -21,6 +22,11 @@ class InputError(ValueError):
 
 class StorageError(InputError):
     """Raised if a storage or hub cannot be read, perhaps only for now; a job keeps the work that it has begun."""
+
+
+def close_for_good(stream: TextIO) -> None:
+    """Let all that is still written to a stream vanish, even at exit, because its reader has closed it (`| head`)."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def some_of(names: Sequence[str], most: int) -> str:

@@ -9,11 +9,19 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Generic
 
-from jobs import close_for_good
 from jobs.engine.item import EngineError
 from jobs.options.command_line import parse
 from jobs.options.configs import Config, CorpusConfig, StageConfig
-from ops.errors import STOPPED, InputError, LostRunError, TerminatedError, disk_full, error_line, refused
+from ops.errors import (
+    STOPPED,
+    InputError,
+    LostRunError,
+    TerminatedError,
+    close_for_good,
+    disk_full,
+    error_line,
+    refused,
+)
 
 # Errors for links that form a circle, and for a name that is too long.
 _NO_PATH = (errno.ELOOP, errno.ENAMETOOLONG)

@@ -111,7 +111,7 @@ class Drawing:
         """Return the next command, most often of a job of runs that finds the tables that it reads."""
         rng, done = self.rng, stages_done(self.out)
         can = [job for job in find_jobs() if stages_read(job) <= done and "preset" in options_of(job)]
-        self.job = rng.choice(can if rng.random() < 0.9 else list(find_jobs()))
+        self.job = rng.choice(can if rng.random() < 0.9 else [job for job in find_jobs() if options_of(job)])
         self.values = self._drawn(done)
         return self._built()
 
