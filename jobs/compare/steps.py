@@ -96,7 +96,6 @@ def check(config: CompareConfig, run: Run, parts: tuple[str, ...]) -> None:
             run.require(stage)
         if part != "runs" and "mine" in STAGES[f"compare/{part}"].reads:
             check_mined(config, run, part)
-    check_heard(run)
     if "neighbours" in parts:
         chosen_units(config, run, "compared")
     figure_units(config.figure_units)
@@ -108,6 +107,7 @@ def check(config: CompareConfig, run: Run, parts: tuple[str, ...]) -> None:
             "it; to draw a larger one, run",
             command(config.out, "topk", scored.options, redo=True, activation_sample=1_000),
         )
+    check_heard(run)
     if "ablation" in parts and scored.site != "hidden":
         raise InputError(
             f"--ablate: the run has --site {scored.site}; only neurons of --site hidden can be set to their mean"

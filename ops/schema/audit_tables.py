@@ -25,8 +25,8 @@ table audit/portability by layer, unit, pole, dataset_from, dataset_to in groups
 table audit/patterns by layer, unit, model, pole, rank in groups of 8192: a literal of an explanation, compared across \
     data sets
     {NEURON}
-    pole string?: `top` or `bottom`; null for a literal of the activation model, which is tested on `top` (if \
-        absent, on `bottom`)
+    pole string?: `top` or `bottom`; null for a literal of the activation model, which is tested on `top`, \
+        else `bottom`
     model string: `activation` or `winners`, as in `explanation_terms/`
     rank int32: order by the number of folds whose cards have it, counted from 1; activation model: rank in \
         `explanation_terms/`

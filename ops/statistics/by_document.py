@@ -19,7 +19,7 @@ from scipy.special import expit, logit
 
 from ops.arrays import Float64s, Int64s
 from ops.shards import spans
-from ops.statistics.interval import Interval, t_quantile, wilson
+from ops.statistics.interval import LEAST_ERROR, Interval, t_quantile, wilson
 
 _UNITS_AT_ONCE = 16  # the arrays of a few units stay in the processor's cache
 
@@ -166,7 +166,7 @@ def areas_with_ends(area: Float64s, error: Float64s, freedom: Float64s, document
         area, error, freedom: the areas, their standard errors and degrees of freedom, `[units]`.
         documents: number of documents of the set that has fewer, for areas of 0 or 1 and errors of 0.
     """
-    varies = (area > 0) & (area < 1) & (error > 0)
+    varies = (area > 0) & (area < 1) & (error > LEAST_ERROR)
     middle = np.where(varies, area, 0.5)
     half = t_quantile(freedom) * error / (middle * (1 - middle))
     ends = expit(logit(middle) + np.stack([-half, half]))

@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 from ops.arrays import Float64s
 
 Z = 1.959963984540054
+LEAST_ERROR = 1e-10  # a standard error below this is rounding, of documents that do not differ
 
 
 class Interval(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, stdtr
 
 from ops.arrays import Float64s, Int64s, Integers, distinct
-from ops.statistics.interval import UNDEFINED, Interval, t_quantile, wilson
+from ops.statistics.interval import LEAST_ERROR, UNDEFINED, Interval, t_quantile, wilson
 from ops.statistics.ratio import LEAST_DOCUMENTS, Ratio
 
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
@@ -42,7 +42,7 @@ class LikeArea:
         if math.isnan(interval.low):
             return interval, math.nan
         error, above = linear.error(0.0)[0], 2 * abs(self.auc - 0.5)
-        if self.auc in (0.0, 1.0) or error == 0:
+        if self.auc in (0.0, 1.0) or error < LEAST_ERROR:
             return interval, float(2 * ndtr(-above * math.sqrt(documents)))
         n = self.auc * (1 - self.auc) / error**2
         return interval, float(2 * stdtr(linear.freedom, -above * math.sqrt(n)))
@@ -136,7 +136,7 @@ def _with_interval(area: Ratio, documents: int) -> Interval:
     if documents < 2:
         return Interval(area.value, math.nan, math.nan)
     auc, (error, _) = area.value, area.error(0.0)
-    if auc in (0.0, 1.0) or error == 0:
+    if auc in (0.0, 1.0) or error < LEAST_ERROR:
         return wilson(auc, documents)
     return wilson(auc, auc * (1 - auc) / error**2, float(t_quantile(area.freedom)))
 

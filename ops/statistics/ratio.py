@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ops.arrays import Float64s, Int64s
-from ops.statistics.interval import Interval, t_quantile, wilson
+from ops.statistics.interval import LEAST_ERROR, Interval, t_quantile, wilson
 
 LEAST_DOCUMENTS = 10  # for an interval
 
@@ -65,7 +65,7 @@ class Ratio:
         value, (error, documents) = self.value - of_other, self.error(other)
         if math.isnan(value) or documents < LEAST_DOCUMENTS:
             return Interval(value, math.nan, math.nan)
-        if error == 0 and self.value <= 1 and not isinstance(other, Ratio):
+        if error < LEAST_ERROR and self.value <= 1 and not isinstance(other, Ratio):
             _, low, high = wilson(self.value, documents if self.value else documents / self.hit)
             return Interval(value, low - other, high - other)
         half = float(t_quantile(min(self.freedom, freedom or self.freedom))) * error

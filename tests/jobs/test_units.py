@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -25,6 +26,14 @@ def write_run(out: Path, widths: tuple[int, ...], **mined: Any) -> Run:
     path = out / "activations" / "part-00000.parquet"
     path.parent.mkdir()
     pq.write_table(activations_schema(dict(enumerate(widths, 1))).empty_table(), path)
+    (out / "neurons").mkdir()
+    units = [(layer, unit) for layer, width in enumerate(widths, 1) for unit in range(width)]
+    heard = {
+        "layer": [layer for layer, _ in units],
+        "unit": [unit for _, unit in units],
+        "is_silent": [False] * len(units),
+    }
+    pq.write_table(pa.table(heard), out / "neurons" / "part-00000.parquet")
     counts = {"activation_sample": 10, "neurons": sum(widths), "scored": 10}
     entries = {
         "ingest": {}, "topk": {"counts": counts, "identity": {"site": "hidden", "k": 3}}, "annotate": {},
