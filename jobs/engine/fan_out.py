@@ -92,7 +92,7 @@ def fan_out(
             yield from threads.map(work, items)
         return
     # On one machine the number of workers is limited already, and Ray has the cores of the command's first step.
-    cpus = how.holds.get("cpus", 1) if on_cluster() else 1
+    cpus = how.holds.get("cpus", 1) if on_cluster() else min(how.holds.get("cpus", 1), 1)
     connect(most)
     if how.memory and on_cluster():
         cpus = max(cpus, cores_for(how.memory, [*machines_up(), *kinds_to_come().values()]))
