@@ -36,7 +36,7 @@ class Slots(NamedTuple):
 
 
 class TopK:
-    """A reducer that keeps the first `k` (activation, sentence) pairs of each neuron among all pairs so far.
+    """A reducer that keeps the first `k` (activation, sentence) pairs of each neuron among all pairs so far, on a CPU.
 
     Pairs are ordered by activation descending, then by sentence id ascending; for the lowest activations, negate the
     values. A pair that is added twice counts once. So `merge` is associative, commutative and idempotent, and a new
@@ -60,10 +60,7 @@ class TopK:
         return torch.full((neurons, self.room), EMPTY, dtype=torch.int64, device=device)
 
     @property
-    def _compiled(self) -> Slots | None:
-        """The state for compiled code; None if compiled code cannot access it."""
-        if self.keys.device.type != "cpu" or not self.keys.is_contiguous():
-            return None
+    def _slots(self) -> Slots:
         return Slots(self.keys.numpy(), self.filled.numpy(), self.sorted.numpy(), self.bound.numpy(), self.k)
 
     def update(self, values: torch.Tensor, ids: torch.Tensor) -> None:
@@ -80,15 +77,8 @@ class TopK:
             raise ValueError(f"values are {tuple(values.shape)}, expected {(len(ids), len(self.filled))}")
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < MAX_IDS:
             raise ValueError(f"sentence ids are outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
-        if state := self._compiled:
-            matrix = values.contiguous()
-            _take_in(state, matrix.numpy(), matrix.view(torch.int32).numpy(), ids.contiguous().numpy())
-            return
-        step = self.room - self.k
-        for start in range(0, len(ids), step):
-            block, block_ids = values[start : start + step], ids[start : start + step]
-            neuron, row = (block >= self.bound).T.nonzero(as_tuple=True)
-            self._append(neuron, encode_keys(block[row, neuron], block_ids[row]))
+        matrix = values.contiguous()
+        _take_in(self._slots, matrix.numpy(), matrix.view(torch.int32).numpy(), ids.contiguous().numpy())
 
     def raise_bound(self, bound: torch.Tensor) -> None:
         """Ignore values below a bound from now on; at least `k` distinct sentences of the corpus must reach it.
@@ -102,14 +92,7 @@ class TopK:
 
     def merge_keys(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
         """Add keys that other reducers kept: `keys` int64 `[pairs]`, `neuron` int64 `[pairs]` ascending."""
-        if state := self._compiled:
-            _take_in_keys(state, neuron.contiguous().numpy(), keys.contiguous().numpy())
-            return
-        while len(neuron):
-            counts = torch.bincount(neuron, minlength=len(self.filled))
-            now = _place_in_neuron(neuron, counts) < self.room - self.k
-            self._append(neuron[now], keys[now])
-            neuron, keys = neuron[~now], keys[~now]
+        _take_in_keys(self._slots, neuron.contiguous().numpy(), keys.contiguous().numpy())
 
     def merge(self, other: "TopK") -> None:
         """Add everything that another reducer kept; its `k` and its neurons must be the same."""
@@ -126,36 +109,13 @@ class TopK:
         """Return keys that include every neuron's winners, `[neurons, slots]` int64; `EMPTY` marks a free slot."""
         return self.result()
 
-    def _append(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
-        counts = torch.bincount(neuron, minlength=len(self.filled))
-        full = (self.filled + counts > self.room).nonzero(as_tuple=True)[0]
-        if len(full):
-            self._compact(full)
-        self.keys[neuron, self.filled[neuron] + _place_in_neuron(neuron, counts)] = keys
-        self.filled += counts
-
-    def _compact(self, neurons: torch.Tensor, most: int | None = None) -> None:
-        """Sort and cut the keys of these neurons, each of which has at most `most` keys (None: any number)."""
-        if state := self._compiled:
-            _cut_all(state, neurons.numpy())
-            return
-        most = max(self.room if most is None else most, self.k)
-        for rows in torch.split(neurons, min(max(_CELLS // most, 1), 1024)):
-            keys = self.keys[rows, :most].sort(dim=1, descending=True).values
-            again = torch.zeros_like(keys, dtype=torch.bool)
-            again[:, 1:] = (keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != EMPTY)
-            if bool(again.any()):
-                keys = keys.masked_fill(again, EMPTY).sort(dim=1, descending=True).values
-            keys[:, self.k :] = EMPTY
-            self.keys[rows, :most] = keys
-            self.filled[rows] = self.sorted[rows] = (keys != EMPTY).sum(1)
-            last = keys[:, self.k - 1]
-            bound = torch.where(last == EMPTY, self.bound[rows], decode_keys(last)[0])
-            self.bound[rows] = torch.maximum(bound, self.bound[rows])
+    def _compact(self, neurons: torch.Tensor) -> None:
+        """Sort and cut the keys of these neurons."""
+        _cut_all(self._slots, neurons.numpy())
 
 
 class QueuedTopK(TopK):
-    """A `TopK` that does not query its device as long as all new sentences fit into the slots known to be free.
+    """A `TopK` on any device that it does not query as long as all new sentences fit into the slots known to be free.
 
     The device computes where each key is stored. Keys that pass the bound are stored after their neuron's other keys,
     and all other keys go into one extra slot that is never read. The host only counts sentences. No neuron can
@@ -171,8 +131,8 @@ class QueuedTopK(TopK):
         self.free = self.room  # a lower bound of the fullest neuron's number of free slots
 
     def _empty_keys(self, neurons: int, device: torch.device | str) -> torch.Tensor:
-        self._slots = torch.full((neurons, self.room + 1), EMPTY, dtype=torch.int64, device=device)
-        return self._slots[:, : self.room]
+        self._stored = torch.full((neurons, self.room + 1), EMPTY, dtype=torch.int64, device=device)
+        return self._stored[:, : self.room]
 
     def update(self, values: torch.Tensor, ids: torch.Tensor) -> None:
         """Add some sentences as `TopK` does, but skip NaN.
@@ -188,7 +148,7 @@ class QueuedTopK(TopK):
                 self._trim(self.k + (self.room - self.k) // 2)
             passed = block >= self.bound[:, None]
             slot = torch.where(passed, passed.cumsum(1) + (self.filled - 1)[:, None], self.room)
-            self._slots.scatter_(1, slot, encode_keys(block, block_ids))
+            self._stored.scatter_(1, slot, encode_keys(block, block_ids))
             self.filled += passed.sum(1)
             self.free -= block.shape[1]
 
@@ -199,10 +159,6 @@ class QueuedTopK(TopK):
         sorted after every shard, but only after it got enough new keys.
         """
         return self.keys[:, : self._trim(self.k + max(self.k // 4, 16))]
-
-    def _append(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
-        super()._append(neuron, keys)
-        self.free = 0
 
     def _trim(self, most: int) -> int:
         """Cut every neuron with more than `most` keys to `k`, and return the number of keys of the fullest neuron.
@@ -215,6 +171,22 @@ class QueuedTopK(TopK):
         fullest = int(self.filled.max()) if len(self.filled) else 0
         self.free = self.room - fullest
         return fullest
+
+    def _compact(self, neurons: torch.Tensor, most: int | None = None) -> None:
+        """Sort and cut the keys of these neurons, each of which has at most `most` keys (None: any number)."""
+        most = max(self.room if most is None else most, self.k)
+        for rows in torch.split(neurons, min(max(_CELLS // most, 1), 1024)):
+            keys = self.keys[rows, :most].sort(dim=1, descending=True).values
+            again = torch.zeros_like(keys, dtype=torch.bool)
+            again[:, 1:] = (keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != EMPTY)
+            if bool(again.any()):
+                keys = keys.masked_fill(again, EMPTY).sort(dim=1, descending=True).values
+            keys[:, self.k :] = EMPTY
+            self.keys[rows, :most] = keys
+            self.filled[rows] = self.sorted[rows] = (keys != EMPTY).sum(1)
+            last = keys[:, self.k - 1]
+            bound = torch.where(last == EMPTY, self.bound[rows], decode_keys(last)[0])
+            self.bound[rows] = torch.maximum(bound, self.bound[rows])
 
 
 def least_room(k: int) -> int:
@@ -252,11 +224,6 @@ def keys_of_span(keys: torch.Tensor, lowest: torch.Tensor, first: int, stop: int
     place = keys & (MAX_IDS - 1)  # descends as ids ascend
     here = (place > MAX_IDS - 1 - stop) & (place <= MAX_IDS - 1 - first) & (keys >= lowest[:, None])
     return keys[here], here.sum(1)
-
-
-def _place_in_neuron(neuron: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    """Return the place of each pair among its neuron's pairs, given their neurons, ascending, and each one's number."""
-    return torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]
 
 
 @compiled
