@@ -35,8 +35,8 @@ class TokenWindows:
 
     A window ends at the last place where both sides, tokenized alone, have the tokens of the undivided text: never
     inside a character, and most often not inside a word. Without such a place it ends where at least its own tokens
-    are those of the text, or else within the `size` tokens. The last window may be shorter. Every
-    window has at least 3 tokens where possible.
+    are those of the text, or else within the `size` tokens. The last window may be shorter. Every window has at least 3
+    tokens where possible.
 
     Args:
         tokenizer: the model's tokenizer.

@@ -203,8 +203,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
     terms, family = (explanation["terms"], explanation["alike"]["members"]) if explanation else ((), 1)
     winners = _with_tokens(pole_rows["topk"], sentences, pole_rows["token_activations"], run.first_counts)
     winners = [winner | {"is_hub": is_hub(winner, run.most_wins, family)} for winner in winners]
-    negatives = _with_tokens(pole_rows["examples"], sentences, pole_rows["negative_tokens"], run.first_counts)
-    has_rule = explanation is not None and explanation["verdict"] != "none"
+    examples = pole_rows["examples"] if explanation is not None and explanation["verdict"] != "none" else []
     patterns, profiles = pole_rows["patterns"], pole_rows["profiles"]
     compared = partial(winners_with, sentences=winners[:COMPARED], options=options)
     others = [name for name in run.poles if name != pole]
@@ -232,7 +231,7 @@ def _facts(run: RunFacts, tables: dict[str, Rows], sentences: dict[int, Row], po
         means=pole_rows["means"],
         dataset=max((p for p in profiles if p["property"] == "dataset"), key=lambda p: p["count"], default=None),
         winners=winners,
-        hard_negatives=negatives if has_rule else [],
+        hard_negatives=_with_tokens(examples, sentences, pole_rows["negative_tokens"], run.first_counts),
         peaks=pole_rows["peaks"],
         findings=findings(patterns, profiles, terms, compared),
         shared_words=shared_words(profiles, patterns, n_winners),
